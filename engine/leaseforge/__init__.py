@@ -1,0 +1,57 @@
+"""Leaseforge: background jobs on Redis with leases, fencing and an operator's console.
+
+Producers use `Client` or `AsyncClient`; task authors `task` and `Context`. Everything else in this
+package is for the worker, the API and the console.
+"""
+
+from leaseforge.answers import Answer
+from leaseforge.client import AsyncClient, Client
+from leaseforge.context import Context
+from leaseforge.enqueueing import Enqueued
+from leaseforge.errors import (
+    BadInput,
+    FieldProblem,
+    IdempotencyConflict,
+    InvalidTransition,
+    JobNotFound,
+    LeaseforgeError,
+    PayloadTooLarge,
+    QueueNotFound,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    StoreUnsuitable,
+)
+from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
+from leaseforge.queues import QueueInfo
+from leaseforge.requests import new_job
+from leaseforge.tasks import Registry, task
+
+__all__ = [
+    "Answer",
+    "AsyncClient",
+    "Backoff",
+    "BadInput",
+    "Client",
+    "Context",
+    "Enqueued",
+    "FieldProblem",
+    "IdempotencyConflict",
+    "InvalidTransition",
+    "Job",
+    "JobNotFound",
+    "JobState",
+    "LeaseforgeError",
+    "NewJob",
+    "Options",
+    "PayloadTooLarge",
+    "QueueInfo",
+    "QueueNotFound",
+    "Registry",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "StoreUnsuitable",
+    "new_job",
+    "task",
+]

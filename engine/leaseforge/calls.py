@@ -1,0 +1,122 @@
+"""Calls as data: which script, which keys, which arguments in which order, and how to read the answer.
+
+A Call does nothing by itself. `Store` (asyncio) and `SyncStore` (threads) carry it out, and a plan
+(a generator that yields calls) strings several together: both are written once for both worlds.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from leaseforge.answers import Answer
+from leaseforge.keys import queue_key
+from leaseforge.scripts import ENGINE, Script
+
+T = TypeVar("T")
+Arg = str | bytes | int
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One script call. `args` name and value, in the header's order; `rest` repeats the header's last group."""
+
+    script: Script
+    keys: tuple[tuple[str, str], ...]
+    args: tuple[tuple[str, Arg], ...]
+    read: Callable[[Any], T]
+    rest: Sequence[Arg] = ()
+
+    def __iter__(self) -> Generator["Call[Any]", Any, T]:
+        """Lets a plan say `answer = yield from call`."""
+        answer: T = yield self
+        return answer
+
+    def command(self) -> list[Arg]:
+        """The words behind EVALSHA: number of keys, keys, arguments."""
+        words: list[Arg] = [len(self.keys)]
+        words += [key for _, key in self.keys]
+        words += [value for _, value in self.args]
+        words += self.rest
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[T]):
+    """Several calls of one kind that may travel together, in any order. Answers come in the order given."""
+
+    calls: Sequence[Call[T]]
+
+    def __iter__(self) -> Generator["Batch[Any]", Any, list[T]]:
+        """Lets a plan say `answers = yield from Batch(calls)`."""
+        answers: list[T] = yield self
+        return answers
+
+
+Plan = Generator[Call[Any] | Batch[Any], Any, T]
+"""Several steps that end in a T, free of any question of async or sync."""
+
+
+@lru_cache(maxsize=16_384)
+def queue_keys(queue: str, *names: str) -> tuple[tuple[str, str], ...]:
+    """The named keys of a queue, the guard first."""
+    return tuple((name, queue_key(queue, name)) for name in ("guard", *names))
+
+
+def answer(raw: bytes) -> Answer:
+    """Reads a bare answer."""
+    return Answer(raw.decode())
+
+
+def answer_and_state(raw: Sequence[bytes]) -> tuple[Answer, str]:
+    """Reads an answer and the state the job is in."""
+    return Answer(raw[0].decode()), raw[1].decode()
+
+
+def pause(queue: str) -> Call[Answer]:
+    """Stops claims from a queue: ok, already_done, not_found."""
+    return Call(ENGINE.load("pause"), queue_keys(queue, "meta"), (), answer)
+
+
+def resume(queue: str) -> Call[Answer]:
+    """Lets claims from a queue go on: ok, already_done, not_found."""
+    return Call(ENGINE.load("resume"), queue_keys(queue, "meta", "ready", "wake"), (), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedChunk:
+    """How many jobs one chunk removed, and where the next one starts ('' when there is none)."""
+
+    removed: int
+    score: str
+    skip: int
+
+
+def purge(queue: str, *, sequence: int, as_of_ms: int, score: str = "-inf", skip: int = 0) -> Call[PurgedChunk]:
+    """Removes one chunk of the ready jobs that were there at `as_of_ms` (Redis time)."""
+    return Call(
+        ENGINE.load("purge"),
+        queue_keys(queue, "counts", "ready"),
+        (("sequence", sequence), ("as_of_ms", as_of_ms), ("score", score), ("skip", skip)),
+        lambda raw: PurgedChunk(raw[0], raw[1].decode(), raw[2]),
+    )
+
+
+def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = None) -> Call[tuple[Answer, str]]:
+    """Dead -> ready: ok, already_done (same operation), not_found, conflict."""
+    return Call(
+        ENGINE.load("retry"),
+        queue_keys(queue, "meta", "counts", "ready", "dead", "wake"),
+        (("id", job_id), ("operation", operation), ("replace", int(payload is not None)), ("payload", payload or b"")),
+        answer_and_state,
+    )
+
+
+def delete(queue: str, job_id: str) -> Call[tuple[Answer, str]]:
+    """Any state but running -> gone: ok, not_found, conflict."""
+    return Call(
+        ENGINE.load("delete"),
+        queue_keys(queue, "counts", "ready", "scheduled", "retrying", "completed", "cancelled", "dead"),
+        (("id", job_id),),
+        answer_and_state,
+    )

@@ -1,0 +1,288 @@
+"""The calls of a worker: exchange (settle and claim in one trip), renew, tick, and its registration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from leaseforge import limits
+from leaseforge.answers import Answer
+from leaseforge.calls import Arg, Call, queue_keys
+from leaseforge.errors import ScriptFault
+from leaseforge.jobs import JobState, Options
+from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
+from leaseforge.scripts import ENGINE
+from leaseforge.workers import Registered, WorkerReport
+
+_pack = msgspec.msgpack.Encoder().encode
+_tags = msgspec.json.Decoder(tuple[str, ...])
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as its worker saw it."""
+
+    COMPLETE = "complete"
+    FAIL = "fail"
+    RELEASE = "release"
+    """Given back unfinished and uncharged, because the worker drains."""
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of one attempt, presented with the token it was claimed under.
+
+    For a failure: `max_attempts` is the budget that holds for this job (0 = without limit),
+    `delay_ms` the pause before the next attempt, `permanent` a reason that makes it dead at once
+    ('' for none), `timed_out` tells a timeout from an error.
+    """
+
+    id: str
+    token: str
+    outcome: Outcome
+    result: bytes = b""
+    error_kind: str = ""
+    error_message: str = ""
+    traceback: str = ""
+    max_attempts: int = 0
+    delay_ms: int = 0
+    permanent: str = ""
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job in a worker's hands. `token` proves the claim, `fence` is its integer part for handlers.
+
+    `attempt` counts from 1 over the job's life; times are Redis time in ms.
+    """
+
+    id: str
+    queue: str
+    token: str
+    fence: int
+    type: str
+    payload: bytes
+    content_type: str
+    attempt: int
+    failures: int
+    recoveries: int
+    replays: int
+    priority: int
+    options: Options
+    created_at_ms: int
+    ready_at_ms: int
+    tags: tuple[str, ...]
+    traceparent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """An exchange's answer. `settled` and `states` stand in the order of the settlements given.
+
+    `settled` is ok, fenced or already_done; `states` the state an accepted one led to. `status` is
+    ok, empty, paused or already_done (the number was used: `claimed` then holds what still runs
+    under that claim, `adopted` is true). `more`: claimable jobs are left.
+    """
+
+    settled: tuple[Answer, ...]
+    states: tuple[JobState | None, ...]
+    claimed: tuple[Claimed, ...]
+    status: Answer
+    wait_ms: int | None
+    more: bool
+    adopted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a sweep did. `next_due_ms`: ms until the next scheduled or retrying job is due, None without one."""
+
+    recovered: int
+    dead: int
+    promoted: int
+    trimmed: int
+    next_due_ms: int | None
+    full: bool
+
+
+def exchange(
+    queue: str,
+    *,
+    run_id: str,
+    number: int,
+    lease_ms: int,
+    want: int,
+    settlements: Sequence[Settlement] = (),
+) -> Call[Exchanged]:
+    """Settles what ended and claims up to `want` jobs, in one trip. At most 200 of each.
+
+    Send the same `number` again until an answer comes: nothing is settled or claimed twice. Its
+    reader raises ScriptFault if a part failed inside Redis.
+    """
+    if not 0 <= want <= limits.CHUNK or len(settlements) > limits.CHUNK:
+        raise ValueError(f"an exchange carries at most {limits.CHUNK} settlements and claims")
+    rest: list[Arg] = []
+    for settlement in settlements:
+        rest += (
+            settlement.id,
+            settlement.token,
+            settlement.outcome.value,
+            settlement.result,
+            _detail(settlement),
+        )
+    keys = queue_keys(
+        queue, "meta", "counts", "ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead", "wake"
+    )
+    return Call(
+        ENGINE.load("exchange"),
+        (*keys, ("claim", claim_key(queue, run_id))),
+        (("run_id", run_id), ("number", number), ("lease_ms", lease_ms), ("want", want)),
+        lambda raw: _exchanged(queue, raw),
+        rest,
+    )
+
+
+def renew(queue: str, *, lease_ms: int, held: Sequence[tuple[str, str]]) -> Call[tuple[Answer, ...]]:
+    """Renews up to 200 leases, given as (id, token): each ok, cancelled, already_done or fenced."""
+    if not 0 < len(held) <= limits.CHUNK:
+        raise ValueError(f"renew takes 1 to {limits.CHUNK} leases, not {len(held)}")
+    return Call(
+        ENGINE.load("renew"),
+        queue_keys(queue, "meta", "counts", "running"),
+        (("lease_ms", lease_ms),),
+        lambda raw: tuple(Answer(word.decode()) for word in raw),
+        [word for pair in held for word in pair],
+    )
+
+
+def tick(
+    queue: str,
+    *,
+    max_recoveries: int = limits.MAX_RECOVERIES,
+    backoff_base_ms: int = 1_000,
+    backoff_cap_ms: int = 60_000,
+    limit: int = limits.CHUNK,
+) -> Call[Ticked]:
+    """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
+    keys = queue_keys(
+        queue, "meta", "counts", "ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead", "wake"
+    )
+    return Call(
+        ENGINE.load("tick"),
+        keys,
+        (
+            ("limit", limit),
+            ("max_recoveries", max_recoveries),
+            ("backoff_base_ms", backoff_base_ms),
+            ("backoff_cap_ms", backoff_cap_ms),
+            ("age_ms", limits.KEEP_ENDED_MS),
+            ("keep", limits.KEEP_ENDED),
+            ("dead_age_ms", limits.KEEP_DEAD_MS),
+            ("dead_keep", limits.KEEP_DEAD),
+        ),
+        lambda raw: Ticked(raw[0], raw[1], raw[2], raw[3], None if raw[4] < 0 else raw[4], bool(raw[5])),
+    )
+
+
+def register_worker(report: WorkerReport) -> Call[Registered]:
+    """Reports a worker as alive; answers what operators want of it."""
+
+    def read(raw: Sequence[Any]) -> Registered:
+        return Registered(raw[0].decode(), dict(zip(report.queues, raw[1:], strict=True)))
+
+    return Call(
+        ENGINE.load("register_worker"),
+        _worker_keys(report.id),
+        (("id", report.id), ("report", _pack(report)), ("ttl_ms", report.ttl_ms)),
+        read,
+        report.queues,
+    )
+
+
+def deregister_worker(worker_id: str, queues: Sequence[str]) -> Call[bool]:
+    """Takes a worker off the list when it leaves in order."""
+    return Call(
+        ENGINE.load("deregister_worker"), _worker_keys(worker_id), (("id", worker_id),), lambda raw: True, tuple(queues)
+    )
+
+
+def _worker_keys(worker_id: str) -> tuple[tuple[str, str], ...]:
+    return (
+        ("workers", system_key("workers")),
+        ("worker", worker_key(worker_id)),
+        ("command", worker_command_key(worker_id)),
+    )
+
+
+def _detail(settlement: Settlement) -> bytes:
+    if settlement.outcome is not Outcome.FAIL:
+        return b""
+    detail: dict[str, Any] = {
+        "kind": cut(settlement.error_kind, limits.ERROR_HEAD_BYTES),
+        "head": cut(settlement.error_message, limits.ERROR_HEAD_BYTES),
+        "message": cut(settlement.error_message, limits.MAX_MESSAGE_BYTES),
+        "traceback": cut(settlement.traceback, limits.MAX_TRACEBACK_BYTES, keep_end=True),
+        "max": settlement.max_attempts,
+        "delay": settlement.delay_ms,
+    }
+    if settlement.permanent:
+        detail["permanent"] = settlement.permanent
+    if settlement.timed_out:
+        detail["outcome"] = "timeout"
+    return _pack(detail)
+
+
+def cut(text: str, most: int, *, keep_end: bool = False) -> str:
+    """At most `most` bytes of UTF-8 of `text`, never half a character: its beginning, or its end."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= most:
+        return raw.decode()
+    mark = "…".encode()
+    kept = mark + raw[len(mark) - most :] if keep_end else raw[: most - len(mark)] + mark
+    return kept.decode("utf-8", "ignore")
+
+
+def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
+    for part, (fine, reply) in zip(("settle", "promote", "claim"), raw, strict=True):
+        if not fine:
+            raise ScriptFault(f"{part} failed in queue {queue}: {reply.decode(errors='replace')}")
+    words = [word.decode() for word in raw[0][1]]
+    status, wait_ms, more, jobs = raw[2][1]
+    return Exchanged(
+        settled=tuple(Answer(word) if word in _UNSETTLED else Answer.OK for word in words),
+        states=tuple(None if word in _UNSETTLED else JobState(word) for word in words),
+        claimed=tuple(_claimed(queue, row) for row in jobs),
+        status=Answer(status.decode()),
+        wait_ms=wait_ms,
+        more=bool(more),
+        adopted=status == b"already_done",
+    )
+
+
+_UNSETTLED = frozenset({Answer.FENCED.value, Answer.ALREADY_DONE.value})
+
+
+def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
+    token = row[1].decode()
+    return Claimed(
+        id=row[0].decode("utf-8", "replace"),
+        queue=queue,
+        token=token,
+        fence=int(token.partition(".")[0]),
+        type=row[2].decode("utf-8", "replace") if row[2] else "",
+        content_type=row[3].decode("utf-8", "replace") if row[3] else "application/json",
+        attempt=int(row[4]),
+        failures=int(row[5] or 0),
+        recoveries=int(row[6] or 0),
+        replays=int(row[7] or 0),
+        priority=int(row[8] or 0),
+        options=Options.decode(row[9]),
+        created_at_ms=int(row[10] or 0),
+        ready_at_ms=int(row[11] or 0),
+        tags=_tags.decode(row[12]) if row[12] else (),
+        traceparent=row[13].decode() if row[13] else None,
+        payload=row[14],
+    )

@@ -1,0 +1,41 @@
+"""Every bound of the engine in one place. Sizes are bytes, times milliseconds unless the name says otherwise."""
+
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_RESULT_BYTES = 256 * 1024
+MAX_TRACEBACK_BYTES = 8 * 1024
+MAX_MESSAGE_BYTES = 1024
+ERROR_HEAD_BYTES = 60
+"""What the record itself holds of an error: a hash with a longer value loses its compact form."""
+MAX_KEY_BYTES = 256
+MAX_TYPE_BYTES = 128
+MAX_CONTENT_TYPE_BYTES = 64
+MAX_TAGS = 16
+MAX_TAG_BYTES = 64
+MAX_RUN_ID_BYTES = 44
+
+MIN_PRIORITY = -(2**31)
+MAX_PRIORITY = 2**31 - 1
+MAX_ATTEMPTS = 10_000
+MAX_TIMEOUT_MS = 7 * 86_400_000
+MAX_BACKOFF_MS = 30 * 86_400_000
+MAX_DELAY_MS = 10 * 365 * 86_400_000
+"""Ten years: a later date is more likely a wrong unit than a wish."""
+
+MIN_LEASE_MS = 500
+MAX_LEASE_MS = 3_600_000
+MAX_RECOVERIES = 3
+"""Lost leases a job survives; the next one makes it poison."""
+
+MAX_QUEUES = 1000
+MAX_BULK = 1000
+MAX_PAGE = 100
+MAX_OFFSET = 1_000_000_000
+CHUNK = 200
+"""Ids one transition may touch in one script."""
+MAX_BUCKETS = 720
+BUCKET_S = 10
+
+KEEP_ENDED_MS = 24 * 3_600_000
+KEEP_ENDED = 10_000
+KEEP_DEAD_MS = 90 * 86_400_000
+KEEP_DEAD = 100_000

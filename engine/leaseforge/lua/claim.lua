@@ -1,0 +1,129 @@
+-- claim: ready -> running
+--
+-- Takes up to `want` jobs in order of priority, then of sequence, and issues a fencing token for
+-- each. The same number of the same run sent again claims nothing new: it answers the jobs of the
+-- first try that still run under their tokens, with renewed leases. An entry that does not match
+-- its record is dropped and counted; a corrupt one goes to quarantine.
+--
+-- KEYS[1] guard    none    never exists, see _queue.lua
+-- KEYS[2] meta     hash    paused, fence, lease_ms
+-- KEYS[3] counts   hash    totals
+-- KEYS[4] ready    zset    claimable jobs
+-- KEYS[5] running  zset    id -> lease expiry
+-- KEYS[6] dead     zset    dead letters, for quarantine
+-- KEYS[7] wake     list    wake token
+-- KEYS[8] claim    string  this run's last claim: number, ids, tokens
+-- ARGV[1] run_id   text  the worker's run id
+-- ARGV[2] number   int   the exchange's number within the run and queue
+-- ARGV[3] lease_ms int   length of the lease
+-- ARGV[4] want     int   at most so many jobs, 0 to 200
+-- returns status (ok, empty, paused, already_done), wait_ms or nil, 1 if more can be claimed, jobs
+-- flags allow-oom
+-- uses _queue
+local CLAIM_BYTES = 4194304
+
+local function claimed_fields(id, token, attempt, values, payload)
+  return { id, token, values[3], values[4], attempt, values[6], values[7], values[8],
+    values[9], values[10], values[11], values[12], values[13], values[14], payload }
+end
+
+local function read_claimable(id)
+  return read_record(id, 'seq', 'type', 'content_type', 'attempts', 'failures', 'recoveries', 'replays',
+    'priority', 'options', 'created_at', 'ready_at', 'tags', 'traceparent', 'size', 'rev', 'token')
+end
+
+local function adopt(K, last, lease)
+  local jobs, scores = {}, {}
+  for i = 2, #last, 2 do
+    local id, token = last[i], last[i + 1]
+    local values = read_claimable(id)
+    if values and values[1] == 'running' and values[17] == token then
+      local payload = redis.call('MGET', record_key(id) .. ':in')[1]
+      jobs[#jobs + 1] = claimed_fields(id, token, values[5], values, payload or '')
+      scores[#scores + 1] = text(NOW + lease)
+      scores[#scores + 1] = id
+    end
+  end
+  if #scores > 0 then
+    redis.call('ZADD', K.running, 'XX', unpack(scores))
+  end
+  return { 'already_done', false, redis.call('ZCARD', K.ready) > 0 and 1 or 0, jobs }
+end
+
+local function claim(K, A)
+  local run_id, number, lease, want = A[1], A[2], tonumber(A[3]), tonumber(A[4])
+  local meta = redis.call('HMGET', K.meta, 'paused', 'fence', 'lease_ms')
+  if want > 0 then
+    local last = redis.call('GET', K.claim)
+    last = last and cmsgpack.unpack(last)
+    if last and last[1] == number then
+      return adopt(K, last, lease)
+    end
+  end
+  if meta[1] == '1' then
+    return { 'paused', false, 0, {} }
+  end
+
+  local entries = want > 0 and redis.call('ZRANGE', K.ready, 0, want - 1) or {}
+  local taken, keys, leaving, corrupt, bytes = {}, {}, {}, {}, 0
+  for _, entry in ipairs(entries) do
+    local id = string.sub(entry, 17)
+    local values, fault = read_claimable(id)
+    if not values then
+      leaving[#leaving + 1] = entry
+      corrupt[#corrupt + 1] = { id, fault }
+    elseif values[1] ~= 'ready' or ready_member(tonumber(values[2]) or 0, id) ~= entry then
+      leaving[#leaving + 1] = entry
+      count('dropped')
+    else
+      bytes = bytes + (tonumber(values[15]) or 16384)
+      if bytes > CLAIM_BYTES and #taken > 0 then
+        break
+      end
+      taken[#taken + 1] = { id, entry, values }
+      keys[#keys + 1] = record_key(id) .. ':in'
+    end
+  end
+  local payloads = #keys > 0 and redis.call('MGET', unpack(keys)) or {}
+
+  local fence = math.max((tonumber(meta[2]) or 0) + 1, NOW_US)
+  local jobs, scores, claimed = {}, {}, { number }
+  for i, job in ipairs(taken) do
+    local id, values = job[1], job[3]
+    leaving[#leaving + 1] = job[2]
+    if not payloads[i] then
+      corrupt[#corrupt + 1] = { id, 'payload_missing' }
+    else
+      local token = text(fence) .. '.' .. run_id
+      local attempt = text((tonumber(values[5]) or 0) + 1)
+      fence = fence + 1
+      redis.call('HSET', record_key(id), 'state', 'running', 'token', token, 'worker', run_id,
+        'started_at', text(NOW), 'attempts', attempt,
+        'rev', text((tonumber(values[16]) or 0) + 1))
+      jobs[#jobs + 1] = claimed_fields(id, token, attempt, values, payloads[i])
+      scores[#scores + 1] = text(NOW + lease)
+      scores[#scores + 1] = id
+      claimed[#claimed + 1] = id
+      claimed[#claimed + 1] = token
+      count_duration('wait', NOW - (tonumber(values[12]) or NOW))
+    end
+  end
+  if #leaving > 0 then
+    redis.call('ZREM', K.ready, unpack(leaving))
+  end
+  for _, fault in ipairs(corrupt) do
+    quarantine(K, fault[1], fault[2])
+  end
+  if #jobs > 0 then
+    redis.call('ZADD', K.running, unpack(scores))
+    redis.call('SET', K.claim, cmsgpack.pack(claimed), 'PX', text(2 * lease))
+    redis.call('HSET', K.meta, 'fence', text(fence), 'lease_ms', text(math.max(tonumber(meta[3]) or 0, lease)))
+    count('claimed', #jobs)
+  end
+  -- The baton: one claim wakes at most one more worker, and only if work is left.
+  local more = redis.call('ZCARD', K.ready) > 0
+  if more then
+    wake(K)
+  end
+  return { (#jobs > 0 and 'ok') or 'empty', false, more and 1 or 0, jobs }
+end

@@ -1,0 +1,32 @@
+-- delete: any state but running -> gone
+--
+-- KEYS[1] guard      none  never exists, see _queue.lua
+-- KEYS[2] counts     hash  totals
+-- KEYS[3] ready      zset  claimable jobs
+-- KEYS[4] scheduled  zset  id -> due
+-- KEYS[5] retrying   zset  id -> due
+-- KEYS[6] completed  zset  id -> finished
+-- KEYS[7] cancelled  zset  id -> finished
+-- KEYS[8] dead       zset  id -> finished
+-- ARGV[1] id text the job
+-- returns answer (ok, not_found, conflict while it runs), the state it had
+-- flags allow-oom
+-- uses _queue
+local function delete(K, A)
+  local id = A[1]
+  local values = read_record(id, 'seq')
+  if not values then
+    return { 'not_found', '' }
+  end
+  local state = values[1]
+  if state == 'running' then
+    return { 'conflict', state }
+  end
+  local entry = state == 'ready' and ready_member(tonumber(values[2]) or 0, id) or id
+  if K[state] then
+    redis.call('ZREM', K[state], entry)
+  end
+  forget({ id })
+  count('deleted')
+  return { 'ok', state }
+end

@@ -1,0 +1,95 @@
+-- enqueue: (nothing) -> ready | scheduled
+--
+-- Stores up to 1,000 jobs. A job whose record exists, or whose idempotency key was used within
+-- 24 h, is not stored again: same body answers the first id, another body is refused. Refused as
+-- a whole by a full server (no allow-oom): no memory, no job.
+--
+-- KEYS[1] guard      none    never exists, see _queue.lua
+-- KEYS[2] meta       hash    sequence, paused
+-- KEYS[3] counts     hash    totals
+-- KEYS[4] ready      zset    claimable jobs
+-- KEYS[5] scheduled  zset    jobs waiting for their time
+-- KEYS[6] wake       list    wake token
+-- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
+-- returns per job: answer (created, duplicate, refused), id
+-- uses _queue
+local function enqueue(K, A)
+  local replies, fresh, seen, keyed = {}, {}, {}, {}
+  local to_ready = 0
+
+  for i = 1, #A, 6 do
+    local id = A[i]
+    local extra = A[i + 5] ~= '' and cmsgpack.unpack(A[i + 5]) or {}
+    local answer, first = 'created', id
+    if seen[id] or redis.call('EXISTS', record_key(id)) == 1 then
+      answer = 'duplicate'
+    elseif extra.idem then
+      local used = keyed[extra.idem] or redis.call('GET', PREFIX .. 'idem:' .. extra.idem)
+      if used then
+        first = string.sub(used, 66)
+        answer = string.sub(used, 1, 64) == extra.body and 'duplicate' or 'refused'
+      end
+    end
+    if answer == 'created' then
+      seen[id] = true
+      if extra.idem then
+        keyed[extra.idem] = extra.body .. ' ' .. id
+      end
+      local due = extra.at_ms or (NOW + tonumber(A[i + 4]))
+      if due <= NOW then
+        to_ready = to_ready + 1
+        due = nil
+      end
+      fresh[#fresh + 1] = { at = i, extra = extra, due = due }
+    end
+    replies[#replies + 1] = answer
+    replies[#replies + 1] = first
+  end
+
+  if #fresh == 0 then
+    return replies
+  end
+  local seq = redis.call('HINCRBY', K.meta, 'seq', to_ready) - to_ready
+  for _, job in ipairs(fresh) do
+    local i, extra = job.at, job.extra
+    local id, payload, priority = A[i], A[i + 2], A[i + 3]
+    local fields = { 'type', A[i + 1], 'created_at', text(NOW), 'rev', '1' }
+    local function set(name, value)
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+    if priority ~= '0' then
+      set('priority', priority)
+    end
+    for _, name in ipairs({ 'content_type', 'options', 'tags', 'traceparent', 'created_by' }) do
+      if extra[name] then
+        set(name, extra[name])
+      end
+    end
+    -- Only a large payload states its size: a claim adds sizes up before it fetches anything.
+    if #payload > 16384 then
+      set('size', #payload)
+    end
+    if job.due then
+      set('state', 'scheduled')
+      set('scheduled_at', text(job.due))
+      redis.call('ZADD', K.scheduled, text(job.due), id)
+    else
+      seq = seq + 1
+      set('state', 'ready')
+      set('seq', text(seq))
+      set('ready_at', text(NOW))
+      redis.call('ZADD', K.ready, text(-tonumber(priority)), ready_member(seq, id))
+    end
+    redis.call('HSET', record_key(id), unpack(fields))
+    redis.call('SET', record_key(id) .. ':in', payload)
+    if extra.idem then
+      redis.call('SET', PREFIX .. 'idem:' .. extra.idem, extra.body .. ' ' .. id, 'PX', 86400000)
+    end
+  end
+  count('enqueued', #fresh)
+  if to_ready > 0 then
+    wake_if_claimable(K)
+  end
+  return replies
+end

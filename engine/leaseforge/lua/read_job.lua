@@ -1,0 +1,23 @@
+-- read_job: one job as it is at one instant
+--
+-- KEYS[1] guard      none  never exists, see _queue.lua
+-- KEYS[2] running    zset  id -> lease expiry
+-- KEYS[3] scheduled  zset  id -> due
+-- KEYS[4] retrying   zset  id -> due
+-- ARGV[1] id text the job
+-- returns record fields and values, payload, result, history entries, due or lease expiry; or empty
+-- flags no-writes
+-- uses _queue
+local function read_job(K, A)
+  local id = A[1]
+  local key = record_key(id)
+  local record = redis.pcall('HGETALL', key)
+  if record.err or #record == 0 then
+    return {}
+  end
+  local values = redis.call('MGET', key .. ':in', key .. ':out')
+  local history = redis.pcall('LRANGE', key .. ':history', 0, -1)
+  local state = redis.call('HGET', key, 'state')
+  local score = K[state] and redis.call('ZSCORE', K[state], id)
+  return { record, values[1], values[2], history.err and {} or history, score or false }
+end

@@ -1,0 +1,51 @@
+-- read_queue: one queue's counts and age at one instant
+--
+-- The oldest ready job is looked for at the head of each of the first 16 priorities and of the
+-- last one: inside a priority the sequence ascends.
+--
+-- KEYS[1] guard      none  never exists, see _queue.lua
+-- KEYS[2] meta       hash  paused, sequence
+-- KEYS[3] counts     hash  totals
+-- KEYS[4] ready      zset  claimable jobs
+-- KEYS[5] running    zset  id -> lease expiry
+-- KEYS[6] scheduled  zset  id -> due
+-- KEYS[7] retrying   zset  id -> due
+-- KEYS[8] completed  zset  id -> finished
+-- KEYS[9] cancelled  zset  id -> finished
+-- KEYS[10] dead      zset  id -> finished
+-- returns now, 1 if paused, sequence, oldest ready_at or -1, sizes of the seven sets in key order, totals; or empty
+-- flags no-writes
+-- uses _queue
+local function oldest_ready(K)
+  local oldest = -1
+  local function look(found)
+    local at = tonumber(redis.call('HGET', record_key(string.sub(found[1], 17)), 'ready_at') or '')
+    if at and (oldest < 0 or at < oldest) then
+      oldest = at
+    end
+  end
+  local bound = '-inf'
+  for _ = 1, 16 do
+    local found = redis.call('ZRANGE', K.ready, bound, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    if #found == 0 then
+      return oldest
+    end
+    look(found)
+    bound = '(' .. found[2]
+  end
+  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')
+  look(redis.call('ZRANGE', K.ready, last[2], last[2], 'BYSCORE', 'LIMIT', 0, 1))
+  return oldest
+end
+
+local function read_queue(K, A)
+  if redis.call('EXISTS', K.meta) == 0 then
+    return {}
+  end
+  local meta = redis.call('HMGET', K.meta, 'paused', 'seq')
+  local sizes = {}
+  for _, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
+    sizes[#sizes + 1] = redis.call('ZCARD', K[state])
+  end
+  return { NOW, meta[1] == '1' and 1 or 0, meta[2] or '0', oldest_ready(K), sizes, redis.call('HGETALL', K.counts) }
+end

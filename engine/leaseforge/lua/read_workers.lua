@@ -1,0 +1,15 @@
+-- read_workers: the reports of all workers, lost ones included, by id
+--
+-- KEYS[1] workers zset id -> last seen
+-- ARGV[1] offset int workers to pass over
+-- ARGV[2] limit  int at most so many, 1 to 1,000
+-- returns now, total, then per worker: id, last seen, report
+-- flags no-writes
+local function read_workers(K, A)
+  local rows = {}
+  local found = redis.call('ZRANGE', K.workers, A[1], A[1] + A[2] - 1, 'REV', 'WITHSCORES')
+  for i = 1, #found, 2 do
+    rows[#rows + 1] = { found[i], found[i + 1], redis.call('GET', 'lf:{sys}:worker:' .. found[i]) }
+  end
+  return { NOW, redis.call('ZCARD', K.workers), rows }
+end

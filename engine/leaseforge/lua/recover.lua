@@ -1,0 +1,105 @@
+-- recover: running with an expired lease -> ready | retrying | dead | cancelled
+--
+-- Takes back up to `limit` jobs whose lease is over. The first loss puts a job back at once in its
+-- old place, a later one with backoff; more than `max_recoveries` make it poison. The retry budget
+-- is never charged. After a gap in sweeping longer than half a lease nothing is taken for a third
+-- of a lease, so that live workers can renew first: an outage is no mass double run.
+--
+-- KEYS[1] guard      none    never exists, see _queue.lua
+-- KEYS[2] meta       hash    lease_ms, swept_at, recover_from, paused
+-- KEYS[3] counts     hash    totals
+-- KEYS[4] ready      zset    claimable jobs
+-- KEYS[5] running    zset    id -> lease expiry
+-- KEYS[6] retrying   zset    id -> due
+-- KEYS[7] cancelled  zset    id -> finished
+-- KEYS[8] dead       zset    id -> finished
+-- KEYS[9] wake       list    wake token
+-- ARGV[1] limit           int at most so many jobs, 1 to 200
+-- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
+-- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
+-- ARGV[4] backoff_cap_ms  int longest pause
+-- returns recovered (ready or retrying), dead, 1 if the limit was reached
+-- flags allow-oom
+-- uses _queue
+local function may_recover(K)
+  local meta = redis.call('HMGET', K.meta, 'lease_ms', 'swept_at', 'recover_from')
+  local lease = tonumber(meta[1]) or 10000
+  local swept, from = tonumber(meta[2]), tonumber(meta[3])
+  local grace = math.floor(lease / 3)
+  if swept and NOW - swept > lease / 2 and not (from and NOW - (from - grace) < lease) then
+    from = NOW + grace
+    redis.call('HSET', K.meta, 'recover_from', text(from))
+  end
+  redis.call('HSET', K.meta, 'swept_at', text(NOW))
+  return not from or NOW >= from
+end
+
+local function recover(K, A)
+  local limit, max_recoveries = tonumber(A[1]), tonumber(A[2])
+  local base, cap = tonumber(A[3]), tonumber(A[4])
+  if not may_recover(K) then
+    return { 0, 0, 0 }
+  end
+  local expired = redis.call('ZRANGE', K.running, '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, limit)
+  local lost, corrupt = {}, {}
+  for _, id in ipairs(expired) do
+    local values, fault = read_record(id, 'token', 'started_at', 'worker', 'attempts', 'recoveries', 'rev',
+      'priority', 'seq', 'cancel_requested')
+    if not values then
+      corrupt[#corrupt + 1] = { id, fault }
+    elseif values[1] ~= 'running' then
+      count('dropped')
+    else
+      lost[#lost + 1] = { id, values }
+    end
+  end
+
+  local recovered, dead = 0, 0
+  for _, job in ipairs(lost) do
+    local id, values = job[1], job[2]
+    local recoveries = (tonumber(values[6]) or 0) + 1
+    local fields = { 'token', '', 'recoveries', text(recoveries), 'rev', text((tonumber(values[7]) or 0) + 1) }
+    local function set(name, value)
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+    if values[10] == '1' then
+      set('state', 'cancelled')
+      set('finished_at', text(NOW))
+      redis.call('HDEL', record_key(id), 'cancel_requested')
+      redis.call('ZADD', K.cancelled, NOW, id)
+      count('cancelled')
+    elseif recoveries > max_recoveries then
+      set('state', 'dead')
+      set('reason', 'poison')
+      set('finished_at', text(NOW))
+      redis.call('ZADD', K.dead, NOW, id)
+      count('dead')
+      dead = dead + 1
+    elseif recoveries == 1 then
+      set('state', 'ready')
+      set('ready_at', text(NOW))
+      redis.call('ZADD', K.ready, text(-(tonumber(values[8]) or 0)), ready_member(tonumber(values[9]) or 0, id))
+      count('recovered')
+      recovered = recovered + 1
+    else
+      set('state', 'retrying')
+      redis.call('ZADD', K.retrying, text(NOW + math.min(cap, base * 2 ^ (recoveries - 2))), id)
+      count('recovered')
+      recovered = recovered + 1
+    end
+    redis.call('HSET', record_key(id), unpack(fields))
+    remember(id, { n = tonumber(values[5]) or 0, o = 'lost', w = values[4] or '', f = string.match(values[2] or '', '^%d*'),
+      s = tonumber(values[3]) or NOW, e = NOW, k = 'lease_lost', m = 'the worker stopped renewing its lease', t = '' })
+  end
+  if #expired > 0 then
+    redis.call('ZREM', K.running, unpack(expired))
+  end
+  for _, fault in ipairs(corrupt) do
+    quarantine(K, fault[1], fault[2])
+  end
+  if recovered > 0 then
+    wake_if_claimable(K)
+  end
+  return { recovered, dead + #corrupt, #expired == limit and 1 or 0 }
+end

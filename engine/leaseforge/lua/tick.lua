@@ -1,0 +1,44 @@
+-- tick: one bounded sweep: recover, promote, trim
+--
+-- Any number of workers may sweep one queue: each expiry, due time and trim is handled once. It
+-- also puts back a wake token that a worker took with it when it died.
+--
+-- KEYS[1] guard       none    never exists, see _queue.lua
+-- KEYS[2] meta        hash    lease_ms, swept_at, recover_from, sequence, paused
+-- KEYS[3] counts      hash    totals
+-- KEYS[4] ready       zset    claimable jobs
+-- KEYS[5] running     zset    id -> lease expiry
+-- KEYS[6] scheduled   zset    id -> due
+-- KEYS[7] retrying    zset    id -> due
+-- KEYS[8] completed   zset    id -> finished
+-- KEYS[9] cancelled   zset    id -> finished
+-- KEYS[10] dead       zset    id -> finished
+-- KEYS[11] wake       list    wake token
+-- ARGV[1] limit           int at most so many jobs for each of the three
+-- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
+-- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
+-- ARGV[4] backoff_cap_ms  int longest pause
+-- ARGV[5] age_ms          int completed and cancelled jobs older than this go
+-- ARGV[6] keep            int so many completed, and so many cancelled ones are kept
+-- ARGV[7] dead_age_ms     int dead jobs older than this go
+-- ARGV[8] dead_keep       int so many dead ones are kept
+-- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once
+-- flags allow-oom
+-- uses _queue, recover, promote, trim
+local function tick(K, A)
+  local recovered = recover(K, { A[1], A[2], A[3], A[4] })
+  local promoted = promote(K, { A[1] })
+  local trimmed = trim(K, { A[1], A[5], A[6], A[7], A[8] })
+  wake_if_claimable(K)
+
+  local due = -1
+  for _, key in ipairs({ K.scheduled, K.retrying }) do
+    local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if first then
+      local wait = math.max(0, tonumber(first) - NOW)
+      due = due < 0 and wait or math.min(due, wait)
+    end
+  end
+  local full = recovered[3] == 1 or promoted == tonumber(A[1]) or trimmed[2] == 1
+  return { recovered[1], recovered[2], promoted, trimmed[1], math.ceil(due), full and 1 or 0 }
+end

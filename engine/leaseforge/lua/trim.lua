@@ -1,0 +1,41 @@
+-- trim: completed | cancelled | dead -> gone
+--
+-- Removes up to `limit` ended jobs that are older than their state's age or beyond its count. By
+-- count only what ended more than 60 s ago goes: a lost enqueue reply may still be repeated.
+--
+-- KEYS[1] guard      none    never exists, see _queue.lua
+-- KEYS[2] counts     hash    totals
+-- KEYS[3] completed  zset    id -> finished
+-- KEYS[4] cancelled  zset    id -> finished
+-- KEYS[5] dead       zset    id -> finished
+-- ARGV[1] limit       int at most so many jobs, 1 to 200
+-- ARGV[2] age_ms      int completed and cancelled jobs older than this go
+-- ARGV[3] keep        int so many completed, and so many cancelled ones are kept
+-- ARGV[4] dead_age_ms int dead jobs older than this go
+-- ARGV[5] dead_keep   int so many dead ones are kept
+-- returns how many were removed, 1 if the limit was reached
+-- flags allow-oom
+-- uses _queue
+local function trim(K, A)
+  local left, removed = tonumber(A[1]), 0
+  for _, state in ipairs({ 'completed', 'cancelled', 'dead' }) do
+    local age = tonumber(state == 'dead' and A[4] or A[2])
+    local keep = tonumber(state == 'dead' and A[5] or A[3])
+    local excess = math.min(left, redis.call('ZCARD', K[state]) - keep)
+    local cutoff = NOW - (excess > 0 and 60000 or age)
+    local amount = excess > 0 and excess or left
+    if left > 0 then
+      local ids = redis.call('ZRANGE', K[state], '-inf', '(' .. text(cutoff), 'BYSCORE', 'LIMIT', 0, amount)
+      if #ids > 0 then
+        redis.call('ZREM', K[state], unpack(ids))
+        forget(ids)
+        removed = removed + #ids
+        left = left - #ids
+      end
+    end
+  end
+  if removed > 0 then
+    count('trimmed', removed)
+  end
+  return { removed, left == 0 and 1 or 0 }
+end

@@ -1,0 +1,231 @@
+"""What API, console and producers look at, as plans. Each answer is one script's: one instant, no torn reads."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from leaseforge import limits
+from leaseforge.calls import Batch, Call, Plan, queue_keys
+from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound
+from leaseforge.jobs import Job, JobState
+from leaseforge.keys import queue_key, system_key
+from leaseforge.queues import QueueInfo, check_queue_name
+from leaseforge.records import instant, job_from, pairs
+from leaseforge.requests import is_job_id
+from leaseforge.scripts import ENGINE
+from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
+
+T = TypeVar("T")
+SIZES = ("ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead")
+SERIES = ("enqueued", "completed", "failed", "retried", "dead", "recovered", "fenced")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A slice of a list: `total` counts the whole of it at the same instant."""
+
+    items: tuple[T, ...]
+    total: int
+    offset: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What happened in the `step_s` seconds from `at` on."""
+
+    at: datetime
+    enqueued: int
+    completed: int
+    failed: int
+    retried: int
+    dead: int
+    recovered: int
+    fenced: int
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """A series without gaps, oldest first; the last point's time is not over yet."""
+
+    step_s: int
+    points: tuple[Point, ...]
+
+
+def queue_names() -> Plan[list[str]]:
+    """The names of all known queues, sorted; at most 1,000."""
+    call: Call[list[str]] = Call(
+        ENGINE.load("read_queues"),
+        (("queues", system_key("queues")),),
+        (),
+        lambda raw: [name.decode() for name in raw],
+    )
+    return (yield from call)
+
+
+def queue(name: str) -> Plan[QueueInfo]:
+    """One queue. Raises QueueNotFound."""
+    info = yield from _queue_call(check_queue_name(name))
+    if info is None:
+        raise QueueNotFound(name)
+    return info
+
+
+def queues() -> Plan[list[QueueInfo]]:
+    """All queues, sorted by name. Each is one instant of its own."""
+    names = yield from queue_names()
+    found = yield from Batch([_queue_call(name) for name in names])
+    return [info for info in found if info is not None]
+
+
+def job(job_id: str) -> Plan[Job]:
+    """One job by its id alone, whatever its queue. Raises JobNotFound."""
+    if is_job_id(job_id):
+        names = yield from queue_names()
+        for found in (yield from Batch([job_call(name, job_id) for name in names])):
+            if found is not None:
+                return found
+    raise JobNotFound(job_id)
+
+
+def jobs(queue: str, state: JobState, *, offset: int = 0, limit: int = 50) -> Plan[Page[Job]]:
+    """One page of a queue's jobs in one state, without payloads.
+
+    Ready in claim order, scheduled and retrying by due time, running by lease expiry, ended ones
+    newest first.
+    """
+    check_queue_name(queue)
+    check_page(offset, limit)
+
+    def read(raw: Sequence[Any]) -> Page[Job]:
+        items = tuple(
+            job_from(queue, job_id.decode("utf-8", "replace"), pairs(record), score=score)
+            for job_id, record, score in raw[1]
+        )
+        return Page(items, raw[0], offset, limit)
+
+    keys = (("guard", queue_key(queue, "guard")), ("set", queue_key(queue, state)))
+    args = (("state", state.value), ("offset", offset), ("limit", limit))
+    call: Call[Page[Job]] = Call(ENGINE.load("read_jobs"), keys, args, read)
+    return (yield from call)
+
+
+def workers(*, offset: int = 0, limit: int = 1000) -> Plan[Page[WorkerInfo]]:
+    """Workers, the one seen last first; one that fell silent is listed as lost for a while."""
+
+    def read(raw: Sequence[Any]) -> Page[WorkerInfo]:
+        now = int(raw[0])
+        items = tuple(info for row in raw[2] if (info := _worker(now, *row)) is not None)
+        return Page(items, raw[1], offset, limit)
+
+    call: Call[Page[WorkerInfo]] = Call(
+        ENGINE.load("read_workers"),
+        (("workers", system_key("workers")),),
+        (("offset", offset), ("limit", limit)),
+        read,
+    )
+    return (yield from call)
+
+
+def throughput(*, seconds: int = 900, queue: str | None = None) -> Plan[Throughput]:
+    """What happened in the last `seconds` (10 to 7,200), in steps of 10 s: of one queue, or of all together."""
+    buckets = max(1, min(limits.MAX_BUCKETS, seconds // limits.BUCKET_S))
+    names = [check_queue_name(queue)] if queue is not None else (yield from queue_names())
+    if not names:
+        return Throughput(limits.BUCKET_S, ())
+    tables = yield from Batch([_stats_call(name, buckets) for name in names])
+    now_ms = max(now for now, _ in tables)
+    first = datetime.fromtimestamp((now_ms // 10_000 - buckets + 1) * 10, UTC)
+    sums = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*(t for _, t in tables), strict=True)]
+    return Throughput(
+        limits.BUCKET_S,
+        tuple(Point(first + timedelta(seconds=10 * index), *row) for index, row in enumerate(sums)),
+    )
+
+
+def totals(infos: Iterable[QueueInfo]) -> Mapping[str, int]:
+    """Lifecycle counters of all given queues together, by name."""
+    sums: dict[str, int] = {}
+    for info in infos:
+        for name, value in info.totals.items():
+            sums[name] = sums.get(name, 0) + value
+    return sums
+
+
+def check_page(offset: int, limit: int) -> None:
+    """Refuses a page outside the bounds with BadInput."""
+    problems = []
+    if not 0 <= offset <= limits.MAX_OFFSET:
+        problems.append(FieldProblem("offset", f"must be from 0 to {limits.MAX_OFFSET:,}"))
+    if not 1 <= limit <= limits.MAX_PAGE:
+        problems.append(FieldProblem("limit", f"must be from 1 to {limits.MAX_PAGE}"))
+    if problems:
+        raise BadInput(problems)
+
+
+def job_call(queue: str, job_id: str) -> Call[Job | None]:
+    """One job of a known queue, or None."""
+
+    def read(raw: Sequence[Any]) -> Job | None:
+        if not raw:
+            return None
+        record, payload, result, history, score = raw
+        return job_from(queue, job_id, pairs(record), payload=payload, result=result, history=history, score=score)
+
+    return Call(ENGINE.load("read_job"), queue_keys(queue, "running", "scheduled", "retrying"), (("id", job_id),), read)
+
+
+def _queue_call(name: str) -> Call[QueueInfo | None]:
+    def read(raw: Sequence[Any]) -> QueueInfo | None:
+        if not raw:
+            return None
+        now, paused, sequence, oldest, sizes, counts = raw
+        return QueueInfo(
+            name=name,
+            paused=bool(paused),
+            counts={JobState(state): size for state, size in zip(SIZES, sizes, strict=True)},
+            oldest_ready_s=None if oldest < 0 else max(0.0, (now - oldest) / 1000),
+            totals={field: int(value) for field, value in pairs(counts).items()},
+            sequence=int(sequence),
+            as_of_ms=now,
+        )
+
+    return Call(ENGINE.load("read_queue"), queue_keys(name, "meta", "counts", *SIZES), (), read)
+
+
+def _stats_call(queue: str, buckets: int) -> Call[tuple[int, list[list[int]]]]:
+    def read(raw: Sequence[Any]) -> tuple[int, list[list[int]]]:
+        return raw[0], [[int(value or 0) for value in row] for row in raw[1]]
+
+    return Call(ENGINE.load("read_stats"), queue_keys(queue), (("buckets", buckets),), read, SERIES)
+
+
+def _worker(now: int, worker_id: bytes, seen: bytes, report: bytes | None) -> WorkerInfo | None:
+    try:
+        said = msgspec.msgpack.decode(report or b"", type=WorkerReport)
+    except msgspec.MsgspecError:
+        return None
+    last_seen_ms = int(float(seen))
+    return WorkerInfo(
+        id=worker_id.decode("utf-8", "replace"),
+        host=said.host,
+        pid=said.pid,
+        version=said.version,
+        queues=said.queues,
+        types=said.types,
+        slots=said.slots,
+        state=WorkerState.LOST if now - last_seen_ms > said.ttl_ms else said.state,
+        rss_bytes=said.rss_bytes,
+        started_at=_at(said.started_ms),
+        last_seen_at=_at(last_seen_ms),
+        longest_renewal_gap_ms=said.longest_renewal_gap_ms,
+        running_count=said.running_count,
+        running=tuple(Running(j.id, j.queue, j.type, j.fence, _at(j.started_ms)) for j in said.running),
+    )
+
+
+def _at(ms: int) -> datetime:
+    return instant(ms) or datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,135 @@
+"""Reads job records out of Redis replies. Never raises on what it finds: a damaged record still has to be shown."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from leaseforge.jobs import Attempt, Job, JobError, JobState, Lease, Options
+
+Fields = dict[str, str]
+
+
+def pairs(flat: Sequence[bytes]) -> Fields:
+    """A hash as text fields, from Redis's flat list."""
+    words = [word.decode("utf-8", "replace") for word in flat]
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def instant(ms: str | float | None) -> datetime | None:
+    """Redis ms as an aware datetime; None for anything that is none."""
+    if ms is None or ms == "":
+        return None
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(float(ms) / 1000, UTC)
+    return None
+
+
+def whole(fields: Fields, name: str) -> int:
+    """A counter of the record; 0 if unset or not a number."""
+    with suppress(ValueError):
+        return int(fields.get(name, "0"))
+    return 0
+
+
+def job_from(
+    queue: str,
+    job_id: str,
+    fields: Fields,
+    *,
+    payload: bytes | None = None,
+    result: bytes | None = None,
+    history: Sequence[bytes] = (),
+    score: bytes | None = None,
+) -> Job:
+    """A job out of its parts; `score` is its place in its state's set: a due time or a lease expiry."""
+    state = JobState.DEAD
+    with suppress(ValueError):
+        state = JobState(fields.get("state", ""))
+    attempts = tuple(_attempt(entry) for entry in history)
+    due_at = instant(score.decode()) if score and state in (JobState.SCHEDULED, JobState.RETRYING) else None
+    return Job(
+        id=job_id,
+        queue=queue,
+        type=fields.get("type", "unknown"),
+        state=state,
+        priority=whole(fields, "priority"),
+        attempts=whole(fields, "attempts"),
+        attempts_base=whole(fields, "attempts_base"),
+        failures=whole(fields, "failures"),
+        recoveries=whole(fields, "recoveries"),
+        replays=whole(fields, "replays"),
+        releases=whole(fields, "releases"),
+        options=Options.decode(fields.get("options")),
+        created_at=instant(fields.get("created_at")),
+        scheduled_at=instant(fields.get("scheduled_at")),
+        ready_at=instant(fields.get("ready_at")),
+        due_at=due_at,
+        started_at=instant(fields.get("started_at")),
+        finished_at=instant(fields.get("finished_at")),
+        content_type=fields.get("content_type", "application/json"),
+        payload=payload,
+        result=result,
+        error=_error(fields, attempts),
+        reason=fields.get("reason"),
+        worker=fields.get("worker"),
+        lease=_lease(fields, state, score),
+        tags=_tags(fields.get("tags")),
+        traceparent=fields.get("traceparent"),
+        created_by=fields.get("created_by"),
+        rev=whole(fields, "rev"),
+        history=attempts,
+    )
+
+
+def _lease(fields: Fields, state: JobState, score: bytes | None) -> Lease | None:
+    token = fields.get("token", "")
+    expires_at = instant(score.decode()) if score else None
+    if state is not JobState.RUNNING or not token or expires_at is None:
+        return None
+    return Lease(_fence(token), expires_at)
+
+
+def _error(fields: Fields, attempts: Sequence[Attempt]) -> JobError | None:
+    """The last error: in full from the history, else the head that the record holds."""
+    kind = fields.get("error_kind")
+    if kind is None:
+        return None
+    for attempt in reversed(attempts):
+        if attempt.error is not None and attempt.error.kind == kind:
+            return attempt.error
+    return JobError(kind, fields.get("error", ""))
+
+
+def _fence(token: Any) -> int:
+    with suppress(ValueError):
+        return int(str(token).partition(".")[0])
+    return 0
+
+
+def _tags(text: str | None) -> tuple[str, ...]:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(text, type=tuple[str, ...]) if text else ()
+    return ()
+
+
+def _attempt(entry: bytes) -> Attempt:
+    fields: dict[str, Any] = {}
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        decoded = msgspec.msgpack.decode(entry)
+        fields = decoded if isinstance(decoded, dict) else {}
+    epoch = datetime.fromtimestamp(0, UTC)
+    kind = str(fields.get("k", ""))
+    number = fields.get("n", 0)
+    return Attempt(
+        number=int(number) if isinstance(number, int | float) else 0,
+        outcome=str(fields.get("o", "unknown")),
+        worker=str(fields.get("w", "")),
+        fence=_fence(fields.get("f", "")),
+        started_at=instant(fields.get("s")) or epoch,
+        ended_at=instant(fields.get("e")) or epoch,
+        error=JobError(kind, str(fields.get("m", ""))) if kind else None,
+        traceback=str(fields.get("t", "")),
+    )

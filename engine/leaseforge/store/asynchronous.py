@@ -1,0 +1,158 @@
+"""Carries out calls and plans on an asyncio connection pool."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar, cast, overload
+
+from redis.exceptions import NoScriptError, RedisError
+
+from leaseforge.calls import Call, Plan
+from leaseforge.errors import LeaseforgeError
+from leaseforge.keys import queue_key
+from leaseforge.store.address import Address, parse_address
+from leaseforge.store.checks import check_report, layout_call
+from leaseforge.store.clients import ASYNCIO, Client, open_client
+from leaseforge.store.faults import is_retryable, translate
+from leaseforge.store.pacing import pauses
+
+T = TypeVar("T")
+
+
+class Store:
+    """Redis for asyncio programs.
+
+    Calls are sent without hidden repeats by the client; ours cover errors that pass (no
+    connection, loading, failover, a moving slot) for up to `retry_s`, which is safe because every
+    script is. Then StoreUnavailable is raised.
+    """
+
+    def __init__(
+        self, address: Address, *, retry_s: float = 5.0, timeout_s: float = 5.0, connections: int = 64
+    ) -> None:
+        self.address = address
+        self.retry_s = retry_s
+        self.timeout_s = timeout_s
+        # One more than can be asked for at a time: the pool refuses where this waits.
+        self._slots = asyncio.Semaphore(connections)
+        self._client = open_client(ASYNCIO, address, timeout_s=timeout_s, connections=connections + 1)
+        self._waiting: Client | None = None
+
+    @overload
+    async def run(self, work: Call[T]) -> T: ...
+    @overload
+    async def run(self, work: Plan[T]) -> T: ...
+    async def run(self, work: Call[T] | Plan[T]) -> T:
+        """Carries out one call, or a plan step by step."""
+        if isinstance(work, Call):
+            return await self._call(work)
+        try:
+            step = next(work)
+            while True:
+                try:
+                    answer: Any = await (self._call(step) if isinstance(step, Call) else self.run_many(step.calls))
+                except LeaseforgeError as error:
+                    step = work.throw(error)
+                else:
+                    step = work.send(answer)
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    async def run_many(self, calls: Sequence[Call[T]]) -> list[T]:
+        """Carries out calls together, in one round trip where the server allows it."""
+        if self.address.kind == "cluster":
+            return list(await asyncio.gather(*(self._call(call) for call in calls)))
+        answers: list[T] = []
+        for start in range(0, len(calls), 100):
+            answers += await self._pipeline(calls[start : start + 100])
+        return answers
+
+    async def wait(self, queues: Sequence[str], *, timeout_s: float) -> str | None:
+        """Waits until one of the queues may have something to claim; its name, or None when time is up.
+
+        Uses a connection of its own. Errors are raised as StoreUnavailable at once: the caller has
+        a loop of its own. In a cluster only one queue can be waited for at a time.
+        """
+        if self._waiting is None:
+            self._waiting = open_client(ASYNCIO, self.address, timeout_s=None, connections=max(32, len(queues)))
+        names = {queue_key(queue, "wake").encode(): queue for queue in queues}
+        try:
+            # The client's own limit is for a server that is gone without a word.
+            async with asyncio.timeout(timeout_s + self.timeout_s):
+                popped = await self._waiting.blpop(list(names), timeout=timeout_s)
+        except (RedisError, OSError, TimeoutError) as error:
+            raise translate(error) from error
+        return names[popped[0]] if popped else None
+
+    async def ping(self) -> None:
+        """Asks the server for a sign of life, once. Raises StoreUnavailable."""
+        await self._once(lambda: self._client.ping())
+
+    async def info(self) -> dict[str, Any]:
+        """The server's own report, one flat dictionary. Of a cluster, one primary's."""
+        options = {"target_nodes": self._client.get_random_node()} if self.address.kind == "cluster" else {}
+        return cast(dict[str, Any], await self._once(lambda: self._client.info("everything", **options)))
+
+    async def check(self) -> None:
+        """Refuses a server that would lose jobs: too old, evicting, read-only, of another layout version.
+
+        Raises StoreUnsuitable that names the setting, or StoreUnavailable.
+        """
+        check_report(await self.info())
+        await self.run(layout_call())
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        await self._client.aclose()
+        if self._waiting is not None:
+            await self._waiting.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _call(self, call: Call[T]) -> T:
+        deadline = time.monotonic() + self.retry_s
+        for pause_s in pauses():
+            try:
+                return call.read(await self._send(call))
+            except (RedisError, OSError) as error:
+                if not is_retryable(error) or time.monotonic() + pause_s > deadline:
+                    raise translate(error) from error
+                await asyncio.sleep(pause_s)
+        raise AssertionError("pauses never end")
+
+    async def _send(self, call: Call[Any]) -> Any:
+        command = call.command()
+        async with self._slots:
+            try:
+                return await self._client.evalsha(call.script.sha, *command)
+            except NoScriptError:
+                return await self._client.eval(call.script.text, *command)
+
+    async def _pipeline(self, calls: Sequence[Call[T]]) -> list[T]:
+        pipeline = self._client.pipeline(transaction=False)
+        for call in calls:
+            pipeline.execute_command("EVALSHA", call.script.sha, *call.command())
+        try:
+            async with self._slots:
+                replies = await pipeline.execute(raise_on_error=False)
+        except (RedisError, OSError):
+            return [await self._call(call) for call in calls]
+        return [
+            await self._call(call) if isinstance(reply, Exception) else call.read(reply)
+            for call, reply in zip(calls, replies, strict=True)
+        ]
+
+    async def _once(self, command: Callable[[], Any]) -> Any:
+        try:
+            return await command()
+        except (RedisError, OSError) as error:
+            raise translate(error) from error
+
+
+def connect(url: str, **options: Any) -> Store:
+    """A store for the server at `url` (see store.address for the forms). Connects when it is first used."""
+    return Store(parse_address(url), **options)

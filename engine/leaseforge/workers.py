@@ -1,0 +1,90 @@
+"""Workers as they report themselves and as operators see them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+
+class WorkerState(StrEnum):
+    """What a worker does with new work."""
+
+    RUNNING = "running"
+    QUIET = "quiet"
+    """Claims nothing new; what runs goes on."""
+    STOPPING = "stopping"
+    """Drains and exits."""
+    LOST = "lost"
+    """Its reports stopped without a farewell; its leases run out and its jobs are recovered."""
+
+
+class ReportedJob(msgspec.Struct, frozen=True, array_like=True):
+    """A job in a worker's report. `started_ms` is Unix time by the worker's clock."""
+
+    id: str
+    queue: str
+    type: str
+    fence: int
+    started_ms: int
+
+
+class WorkerReport(msgspec.Struct, frozen=True):
+    """What a worker says of itself at each renewal. Of what it runs, the first 100 jobs are named.
+
+    Without another report within `ttl_ms` it counts as lost.
+    """
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    queues: tuple[str, ...]
+    types: tuple[str, ...]
+    slots: int
+    state: WorkerState
+    rss_bytes: int
+    started_ms: int
+    ttl_ms: int
+    longest_renewal_gap_ms: int = 0
+    running_count: int = 0
+    running: tuple[ReportedJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The answer to a report: an operator's command ('' for none) and the live workers of each queue."""
+
+    command: str
+    consumers: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job on a worker, as of the worker's last report."""
+
+    id: str
+    queue: str
+    type: str
+    fence: int
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker as its last report, and the time since it, show it."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    queues: tuple[str, ...]
+    types: tuple[str, ...]
+    slots: int
+    state: WorkerState
+    rss_bytes: int
+    started_at: datetime
+    last_seen_at: datetime
+    longest_renewal_gap_ms: int
+    running_count: int
+    running: tuple[Running, ...] = field(default=())

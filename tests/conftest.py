@@ -7,10 +7,10 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from leaseforge.store import Store, SyncStore, connect, connect_sync
 from tests.support import OwnServer, Process, start_server
 
 
@@ -45,20 +45,16 @@ def redis_url(server: OwnServer) -> str:
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Any]:
+async def store(redis_url: str) -> AsyncIterator[Store]:
     """An async store on the test's own database."""
-    from leaseforge.store import connect
-
     connected = connect(redis_url)
     yield connected
     await connected.aclose()
 
 
 @pytest.fixture
-def sync_store(redis_url: str) -> Iterator[Any]:
+def sync_store(redis_url: str) -> Iterator[SyncStore]:
     """A sync store on the test's own database."""
-    from leaseforge.store import connect_sync
-
     connected = connect_sync(redis_url)
     yield connected
     connected.close()

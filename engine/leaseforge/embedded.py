@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,6 +49,8 @@ class EmbeddedServer:
         self.binary = binary
         self.config = dict(config or {})
         self.is_reused = False
+        # `start` and `stop` may be called from two threads: a program that restarts it can be told to stop meanwhile.
+        self._changing = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ownership: IO[str] | None = None
         self._socket_path = _socket_path(self.data_dir) if port is None else None
@@ -76,18 +79,19 @@ class EmbeddedServer:
         Called again after the process died it starts a new one on the same data. A long append-only file takes
         time to load, hence the generous default. Raises EmbeddedServerError.
         """
-        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._take_ownership()
-        try:
-            self.is_reused = self._accepts_connections()
-            if not self.is_reused:
-                self._launch()
-            elif self.port is not None:
-                raise EmbeddedServerError(f"port {self.port} is in use")
-            self._wait_until_up(within_s)
-        except BaseException:
-            self.stop()
-            raise
+        with self._changing:
+            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._take_ownership()
+            try:
+                self.is_reused = self._accepts_connections()
+                if not self.is_reused:
+                    self._launch()
+                elif self.port is not None:
+                    raise EmbeddedServerError(f"port {self.port} is in use")
+                self._wait_until_up(within_s)
+            except BaseException:
+                self.stop()
+                raise
         return self
 
     def is_up(self) -> bool:
@@ -102,22 +106,23 @@ class EmbeddedServer:
 
     def stop(self, *, within_s: float = 30.0) -> None:
         """Stop the server cleanly (it flushes its file on SIGTERM); one that another program runs is left alone."""
-        if self._ownership is None:
-            return
-        try:
-            if self._process is not None:
-                pid: int | None = self._process.pid
-            else:
-                # Whoever answers on our private socket is ours to stop; on a port it may be anybody's server.
-                pid = self.pid if self._socket_path is not None else None
-            if pid is not None and not self.has_died():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-                self._wait_until_gone(pid, within_s)
-        finally:
-            self._process = None
-            self._ownership.close()
-            self._ownership = None
+        with self._changing:
+            if self._ownership is None:
+                return
+            try:
+                if self._process is not None:
+                    pid: int | None = self._process.pid
+                else:
+                    # Whoever answers on our private socket is ours to stop; on a port it may be anybody's server.
+                    pid = self.pid if self._socket_path is not None else None
+                if pid is not None and not self.has_died():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
+                    self._wait_until_gone(pid, within_s)
+            finally:
+                self._process = None
+                self._ownership.close()
+                self._ownership = None
 
     def __enter__(self) -> Self:
         return self.start()

@@ -22,24 +22,20 @@
 -- uses _queue
 local CLAIM_BYTES = 4194304
 
-local function claimed_fields(id, token, attempt, values, payload)
-  return { id, token, values[3], values[4], attempt, values[6], values[7], values[8],
-    values[9], values[10], values[11], values[12], values[13], values[14], payload }
-end
-
-local function read_claimable(id)
-  return read_record(id, 'seq', 'type', 'content_type', 'attempts', 'failures', 'recoveries', 'replays',
-    'priority', 'options', 'created_at', 'ready_at', 'tags', 'traceparent', 'size', 'rev', 'token')
+local function claimed_fields(id, token, attempt, job, payload)
+  return { id, token, job.type or false, job.content_type or false, attempt, job.failures or false,
+    job.recoveries or false, job.replays or false, job.priority or false, job.options or false,
+    job.created_at or false, job.ready_at or false, job.tags or false, job.traceparent or false, payload }
 end
 
 local function adopt(K, last, lease)
   local jobs, scores = {}, {}
   for i = 2, #last, 2 do
     local id, token = last[i], last[i + 1]
-    local values = read_claimable(id)
-    if values and values[1] == 'running' and values[17] == token then
+    local job = read_whole_record(id)
+    if job and job.state == 'running' and job.token == token then
       local payload = redis.call('MGET', record_key(id) .. ':in')[1]
-      jobs[#jobs + 1] = claimed_fields(id, token, values[5], values, payload or '')
+      jobs[#jobs + 1] = claimed_fields(id, token, job.attempts or '1', job, payload or '')
       scores[#scores + 1] = text(NOW + lease)
       scores[#scores + 1] = id
     end
@@ -51,6 +47,7 @@ local function adopt(K, last, lease)
 end
 
 local function claim(K, A)
+  check_sets(K)
   local run_id, number, lease, want = A[1], A[2], tonumber(A[3]), tonumber(A[4])
   local meta = redis.call('HMGET', K.meta, 'paused', 'fence', 'lease_ms')
   if want > 0 then
@@ -68,19 +65,19 @@ local function claim(K, A)
   local taken, keys, leaving, corrupt, bytes = {}, {}, {}, {}, 0
   for _, entry in ipairs(entries) do
     local id = string.sub(entry, 17)
-    local values, fault = read_claimable(id)
-    if not values then
+    local job, fault = read_whole_record(id)
+    if not job then
       leaving[#leaving + 1] = entry
       corrupt[#corrupt + 1] = { id, fault }
-    elseif values[1] ~= 'ready' or ready_member(tonumber(values[2]) or 0, id) ~= entry then
+    elseif job.state ~= 'ready' or ready_member(tonumber(job.seq) or 0, id) ~= entry then
       leaving[#leaving + 1] = entry
       count('dropped')
     else
-      bytes = bytes + (tonumber(values[15]) or 16384)
+      bytes = bytes + (tonumber(job.size) or 16384)
       if bytes > CLAIM_BYTES and #taken > 0 then
         break
       end
-      taken[#taken + 1] = { id, entry, values }
+      taken[#taken + 1] = { id, entry, job }
       keys[#keys + 1] = record_key(id) .. ':in'
     end
   end
@@ -88,24 +85,24 @@ local function claim(K, A)
 
   local fence = math.max((tonumber(meta[2]) or 0) + 1, NOW_US)
   local jobs, scores, claimed = {}, {}, { number }
-  for i, job in ipairs(taken) do
-    local id, values = job[1], job[3]
-    leaving[#leaving + 1] = job[2]
+  for i, entry in ipairs(taken) do
+    local id, job = entry[1], entry[3]
+    leaving[#leaving + 1] = entry[2]
     if not payloads[i] then
       corrupt[#corrupt + 1] = { id, 'payload_missing' }
     else
       local token = text(fence) .. '.' .. run_id
-      local attempt = text((tonumber(values[5]) or 0) + 1)
+      local attempt = text((tonumber(job.attempts) or 0) + 1)
       fence = fence + 1
       redis.call('HSET', record_key(id), 'state', 'running', 'token', token, 'worker', run_id,
         'started_at', text(NOW), 'attempts', attempt,
-        'rev', text((tonumber(values[16]) or 0) + 1))
-      jobs[#jobs + 1] = claimed_fields(id, token, attempt, values, payloads[i])
+        'rev', text((tonumber(job.rev) or 0) + 1))
+      jobs[#jobs + 1] = claimed_fields(id, token, attempt, job, payloads[i])
       scores[#scores + 1] = text(NOW + lease)
       scores[#scores + 1] = id
       claimed[#claimed + 1] = id
       claimed[#claimed + 1] = token
-      count_duration('wait', NOW - (tonumber(values[12]) or NOW))
+      count_duration('wait', NOW - (tonumber(job.ready_at) or NOW))
     end
   end
   if #leaving > 0 then

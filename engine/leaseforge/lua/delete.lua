@@ -13,6 +13,7 @@
 -- flags allow-oom
 -- uses _queue
 local function delete(K, A)
+  check_sets(K)
   local id = A[1]
   local values = read_record(id, 'seq')
   if not values then

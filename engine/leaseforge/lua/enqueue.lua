@@ -14,6 +14,7 @@
 -- returns per job: answer (created, duplicate, refused), id
 -- uses _queue
 local function enqueue(K, A)
+  check_sets(K)
   local replies, fresh, seen, keyed = {}, {}, {}, {}
   local to_ready = 0
 

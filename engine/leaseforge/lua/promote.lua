@@ -16,6 +16,7 @@
 -- flags allow-oom
 -- uses _queue
 local function promote(K, A)
+  check_sets(K)
   local limit = tonumber(A[1])
   local due = {}
   for _, state in ipairs({ 'scheduled', 'retrying' }) do

@@ -35,6 +35,7 @@ local function may_recover(K)
 end
 
 local function recover(K, A)
+  check_sets(K)
   local limit, max_recoveries = tonumber(A[1]), tonumber(A[2])
   local base, cap = tonumber(A[3]), tonumber(A[4])
   if not may_recover(K) then

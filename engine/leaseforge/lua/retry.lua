@@ -17,6 +17,7 @@
 -- flags allow-oom
 -- uses _queue
 local function retry(K, A)
+  check_sets(K)
   local id, operation = A[1], A[2]
   local key = record_key(id)
   local values = read_record(id, 'last_op', 'priority', 'attempts', 'replays', 'rev', 'reason')

@@ -18,18 +18,54 @@
 -- returns per job: the state it has now, or fenced, or already_done
 -- flags allow-oom
 -- uses _queue
-local function ended_attempt(values, outcome, detail)
-  local fence = string.match(values[2], '^%d+')
-  return { n = tonumber(values[6]) or 0, o = outcome, w = values[5] or '', f = fence, s = tonumber(values[4]) or NOW,
-    e = NOW, k = detail.kind or '', m = detail.message or '', t = detail.traceback or '' }
+-- Ends one attempt other than by success: answers the state it led to and adds that state's fields.
+local function settle_unsuccessful(K, id, token, outcome, detail, set)
+  local values = read_record(id, 'started_at', 'worker', 'attempts', 'failures', 'priority', 'seq', 'releases',
+    'cancel_requested')
+  local state
+  local failures = tonumber(values[5]) or 0
+  if outcome == 'fail' then
+    failures = failures + 1
+    set('failures', text(failures))
+    set('error_kind', detail.kind or '')
+    set('error', detail.head or '')
+    count('failed')
+  end
+  if outcome == 'fail' and (detail.permanent or ((detail.max or 0) > 0 and failures >= detail.max)) then
+    state = 'dead'
+    set('reason', detail.permanent or 'attempts_exhausted')
+    set('finished_at', text(NOW))
+    redis.call('ZADD', K.dead, NOW, id)
+    count('dead')
+  elseif outcome == 'cancelled' or values[9] == '1' then
+    state = 'cancelled'
+    set('finished_at', text(NOW))
+    redis.call('ZADD', K.cancelled, NOW, id)
+    count('cancelled')
+  elseif outcome == 'fail' then
+    state = 'retrying'
+    redis.call('ZADD', K.retrying, text(NOW + (detail.delay or 0)), id)
+    count('retried')
+  else
+    -- release: the old sequence puts the job back in front.
+    state = 'ready'
+    set('ready_at', text(NOW))
+    set('releases', text((tonumber(values[8]) or 0) + 1))
+    redis.call('ZADD', K.ready, text(-(tonumber(values[6]) or 0)), ready_member(tonumber(values[7]) or 0, id))
+    count('released')
+  end
+  remember(id, { n = tonumber(values[4]) or 0, o = outcome == 'fail' and (detail.outcome or 'failed') or outcome,
+    w = values[3] or '', f = string.match(token, '^%d+'), s = tonumber(values[2]) or NOW, e = NOW,
+    k = detail.kind or '', m = detail.message or '', t = detail.traceback or '' })
+  return state
 end
 
 local function settle(K, A)
+  check_sets(K)
   local replies, accepted, seen = {}, {}, {}
   for i = 1, #A, 5 do
     local id, token = A[i], A[i + 1]
-    local values = read_record(id, 'token', 'settled', 'started_at', 'worker', 'attempts', 'failures', 'rev',
-      'priority', 'seq', 'cancel_requested', 'releases')
+    local values = read_record(id, 'token', 'settled', 'started_at', 'rev', 'cancel_requested')
     if seen[id] == token or (values and values[3] == token) then
       replies[#replies + 1] = 'already_done'
     elseif seen[id] or not values or values[1] ~= 'running' or values[2] ~= token then
@@ -37,71 +73,39 @@ local function settle(K, A)
       count('fenced')
     else
       seen[id] = token
-      local detail = A[i + 4] ~= '' and cmsgpack.unpack(A[i + 4]) or {}
       replies[#replies + 1] = ''
+      local detail = A[i + 4] ~= '' and cmsgpack.unpack(A[i + 4]) or {}
       accepted[#accepted + 1] = { id = id, at = i, reply = #replies, values = values, detail = detail }
     end
   end
 
-  local leaving, completed, woken = {}, {}, false
+  local leaving, completed, released = {}, {}, false
   for _, job in ipairs(accepted) do
-    local id, values, detail, outcome = job.id, job.values, job.detail, A[job.at + 2]
+    local id, values, at = job.id, job.values, job.at
     local key = record_key(id)
-    local fields = { 'settled', values[2], 'token', '', 'rev', text((tonumber(values[8]) or 0) + 1) }
+    local fields = { 'settled', values[2], 'rev', text((tonumber(values[5]) or 0) + 1) }
     local function set(name, value)
       fields[#fields + 1] = name
       fields[#fields + 1] = value
     end
-    local state
+    local state = 'completed'
     leaving[#leaving + 1] = id
     count_duration('run', NOW - (tonumber(values[4]) or NOW))
-    if outcome == 'complete' then
-      state = 'completed'
+    if A[at + 2] == 'complete' then
       completed[#completed + 1] = text(NOW)
       completed[#completed + 1] = id
-      if A[job.at + 3] ~= '' then
-        redis.call('SET', key .. ':out', A[job.at + 3])
+      set('finished_at', text(NOW))
+      if A[at + 3] ~= '' then
+        redis.call('SET', key .. ':out', A[at + 3])
       end
     else
-      local failures = tonumber(values[7]) or 0
-      if outcome == 'fail' then
-        failures = failures + 1
-        set('failures', text(failures))
-        set('error_kind', detail.kind or '')
-        set('error', detail.head or '')
-        count('failed')
-      end
-      if outcome == 'fail' and (detail.permanent or ((detail.max or 0) > 0 and failures >= detail.max)) then
-        state = 'dead'
-        set('reason', detail.permanent or 'attempts_exhausted')
-        redis.call('ZADD', K.dead, NOW, id)
-        count('dead')
-      elseif outcome == 'cancelled' or values[11] == '1' then
-        state = 'cancelled'
-        redis.call('ZADD', K.cancelled, NOW, id)
-        count('cancelled')
-      elseif outcome == 'fail' then
-        state = 'retrying'
-        redis.call('ZADD', K.retrying, text(NOW + (detail.delay or 0)), id)
-        count('retried')
-      else
-        -- release: the old sequence puts the job back in front.
-        state = 'ready'
-        set('ready_at', text(NOW))
-        set('releases', text((tonumber(values[12]) or 0) + 1))
-        redis.call('ZADD', K.ready, text(-(tonumber(values[9]) or 0)), ready_member(tonumber(values[10]) or 0, id))
-        woken = true
-        count('released')
-      end
-      remember(id, ended_attempt(values, outcome == 'fail' and (detail.outcome or 'failed') or outcome, detail))
-    end
-    if state == 'completed' or state == 'dead' or state == 'cancelled' then
-      set('finished_at', text(NOW))
-    end
-    if values[11] then
-      redis.call('HDEL', key, 'cancel_requested')
+      state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)
+      released = released or state == 'ready'
     end
     set('state', state)
+    if values[6] then
+      redis.call('HDEL', key, 'cancel_requested')
+    end
     redis.call('HSET', key, unpack(fields))
     replies[job.reply] = state
   end
@@ -112,7 +116,7 @@ local function settle(K, A)
     redis.call('ZADD', K.completed, unpack(completed))
     count('completed', #completed / 2)
   end
-  if woken then
+  if released then
     wake_if_claimable(K)
   end
   return replies

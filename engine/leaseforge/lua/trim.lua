@@ -17,6 +17,7 @@
 -- flags allow-oom
 -- uses _queue
 local function trim(K, A)
+  check_sets(K)
   local left, removed = tonumber(A[1]), 0
   for _, state in ipairs({ 'completed', 'cancelled', 'dead' }) do
     local age = tonumber(state == 'dead' and A[4] or A[2])

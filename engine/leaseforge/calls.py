@@ -60,17 +60,16 @@ Plan = Generator[Call[Any] | Batch[Any], Any, T]
 @lru_cache(maxsize=16_384)
 def queue_keys(queue: str, *names: str) -> tuple[tuple[str, str], ...]:
     """The named keys of a queue, the guard first."""
-    return tuple((name, queue_key(queue, name)) for name in ("guard", *names))
+    return tuple((name, queue_key(queue, _LONG_NAMES.get(name, name))) for name in ("guard", *names))
+
+
+_LONG_NAMES = {"groups": "dead:groups"}
+"""Names in Lua that are shorter than the key's."""
 
 
 def answer(raw: bytes) -> Answer:
     """Reads a bare answer."""
     return Answer(raw.decode())
-
-
-def answer_and_state(raw: Sequence[bytes]) -> tuple[Answer, str]:
-    """Reads an answer and the state the job is in."""
-    return Answer(raw[0].decode()), raw[1].decode()
 
 
 def pause(queue: str) -> Call[Answer]:
@@ -80,7 +79,7 @@ def pause(queue: str) -> Call[Answer]:
 
 def resume(queue: str) -> Call[Answer]:
     """Lets claims from a queue go on: ok, already_done, not_found."""
-    return Call(ENGINE.load("resume"), queue_keys(queue, "meta", "ready", "wake"), (), answer)
+    return Call(ENGINE.load("resume"), queue_keys(queue, "meta", "ready", "running", "wake"), (), answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +95,56 @@ def purge(queue: str, *, sequence: int, as_of_ms: int, score: str = "-inf", skip
     """Removes one chunk of the ready jobs that were there at `as_of_ms` (Redis time)."""
     return Call(
         ENGINE.load("purge"),
-        queue_keys(queue, "counts", "ready"),
+        queue_keys(queue, "counts", "types", "ready"),
         (("sequence", sequence), ("as_of_ms", as_of_ms), ("score", score), ("skip", skip)),
         lambda raw: PurgedChunk(raw[0], raw[1].decode(), raw[2]),
     )
 
 
-def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = None) -> Call[tuple[Answer, str]]:
-    """Dead -> ready: ok, already_done (same operation), not_found, conflict."""
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What an operator's action on a job led to: the answer, the job's state, and on a conflict the live
+    job that holds its unique key ('' when it is the state that forbids the action).
+    """
+
+    answer: Answer
+    state: str
+    holder: str = ""
+
+
+def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = None) -> Call[Acted]:
+    """dead -> ready: ok, already_done (same operation), not_found, conflict."""
     return Call(
         ENGINE.load("retry"),
-        queue_keys(queue, "meta", "counts", "ready", "dead", "wake"),
+        queue_keys(queue, "meta", "counts", "types", "ready", "running", "dead", "groups", "wake"),
         (("id", job_id), ("operation", operation), ("replace", int(payload is not None)), ("payload", payload or b"")),
-        answer_and_state,
+        _acted,
     )
 
 
-def delete(queue: str, job_id: str) -> Call[tuple[Answer, str]]:
-    """Any state but running -> gone: ok, not_found, conflict."""
+def requeue(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
+    """completed, cancelled or dead -> ready, result cleared: ok, already_done, not_found, conflict."""
+    names = ("meta", "counts", "types", "ready", "running", "completed", "cancelled", "dead", "groups", "wake")
     return Call(
-        ENGINE.load("delete"),
-        queue_keys(queue, "counts", "ready", "scheduled", "retrying", "completed", "cancelled", "dead"),
-        (("id", job_id),),
-        answer_and_state,
+        ENGINE.load("requeue"), queue_keys(queue, *names), (("id", job_id), ("operation", operation)), _acted
     )
+
+
+def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
+    """Any live state -> cancelled; a running job is asked to stop. ok, already_done, not_found, conflict."""
+    return Call(
+        ENGINE.load("cancel"),
+        queue_keys(queue, "counts", "types", "ready", "scheduled", "retrying", "cancelled"),
+        (("id", job_id), ("operation", operation)),
+        _acted,
+    )
+
+
+def delete(queue: str, job_id: str) -> Call[Acted]:
+    """Any state but running -> gone: ok, not_found, conflict."""
+    names = ("counts", "types", "ready", "scheduled", "retrying", "completed", "cancelled", "dead", "groups")
+    return Call(ENGINE.load("delete"), queue_keys(queue, *names), (("id", job_id),), _acted)
+
+
+def _acted(raw: Sequence[bytes]) -> Acted:
+    return Acted(Answer(raw[0].decode()), *(word.decode() for word in raw[1:]))

@@ -9,13 +9,16 @@ import msgspec
 
 from leaseforge import limits
 from leaseforge.answers import Answer
-from leaseforge.calls import Arg, Call, queue_keys
+from leaseforge.calls import Arg, Call, Plan, answer, queue_keys
+from leaseforge.errors import TooManyQueues
 from leaseforge.jobs import NewJob
+from leaseforge.keys import system_key
 from leaseforge.requests import JSON
 from leaseforge.scripts import ENGINE
 
 _pack = msgspec.msgpack.Encoder().encode
-_NO_OPTIONS = ""
+StoredJob = tuple[str, str, bytes, Arg, Arg, bytes]
+"""A job as the enqueue script takes it: id, type, payload, priority, delay_ms, extra."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +37,38 @@ def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[list[Enqueued]]:
     """
     if not 0 < len(jobs) <= limits.MAX_BULK:
         raise ValueError(f"enqueue takes 1 to {limits.MAX_BULK} jobs, not {len(jobs)}")
-    rest: list[Arg] = []
-    for job in jobs:
-        rest += (job.id, job.type, job.payload, job.priority, job.delay_ms, _extra(job))
+    return _call(queue, [job_words(job) for job in jobs])
 
+
+def enqueue_stored(queue: str, jobs: Sequence[StoredJob]) -> Call[list[Enqueued]]:
+    """Stores jobs that were checked and written down before: follow-ups on their way to their queue."""
+    return _call(queue, jobs)
+
+
+def register_queue(queue: str) -> Plan[None]:
+    """Makes a queue known before its first job is stored. Raises TooManyQueues."""
+    call: Call[Answer] = Call(
+        ENGINE.load("register_queue"),
+        (("queues", system_key("queues")),),
+        (("most", limits.MAX_QUEUES), ("name", queue)),
+        answer,
+    )
+    if (yield from call) is Answer.REFUSED:
+        raise TooManyQueues(f"there are {limits.MAX_QUEUES:,} queues already; {queue} would be one more")
+
+
+def _call(queue: str, jobs: Sequence[StoredJob]) -> Call[list[Enqueued]]:
     def read(raw: Sequence[bytes]) -> list[Enqueued]:
         pairs = zip(raw[::2], raw[1::2], strict=True)
         return [Enqueued(job_id.decode(), queue, Answer(answer.decode())) for answer, job_id in pairs]
 
-    keys = queue_keys(queue, "meta", "counts", "ready", "scheduled", "wake")
-    return Call(ENGINE.load("enqueue"), keys, (), read, rest)
+    keys = queue_keys(queue, "meta", "counts", "types", "ready", "running", "scheduled", "wake")
+    return Call(ENGINE.load("enqueue"), keys, (), read, [word for job in jobs for word in job])
+
+
+def job_words(job: NewJob) -> StoredJob:
+    """A job as the enqueue script takes it: id, type, payload, priority, delay_ms, extra."""
+    return job.id, job.type, job.payload, job.priority, job.delay_ms, _extra(job)
 
 
 def _extra(job: NewJob) -> bytes:
@@ -61,6 +86,9 @@ def _extra(job: NewJob) -> bytes:
         extra["created_by"] = job.created_by
     if job.at is not None:
         extra["at_ms"] = int(job.at.timestamp() * 1000)
+    if job.unique_key is not None:
+        extra["unique"] = job.unique_key
+        extra["unique_ttl"] = job.unique_ttl_ms
     if job.idempotency_key is not None:
         scope = f"{job.created_by or ''}\0{job.idempotency_key}"
         extra["idem"] = sha256(scope.encode()).hexdigest()
@@ -79,6 +107,7 @@ def body_hash(job: NewJob) -> str:
         job.at.timestamp() if job.at else None,
         job.options.encode(),
         job.tags,
+        job.unique_key,
         job.payload,
     )
     return sha256(_pack(parts)).hexdigest()

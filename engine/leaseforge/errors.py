@@ -7,6 +7,7 @@ LeaseforgeError
 ├── JobNotFound
 ├── QueueNotFound
 ├── InvalidTransition     the job's state does not allow the action
+├── UniqueKeyTaken        a live job holds the unique key
 ├── IdempotencyConflict   the key was used with another body
 ├── TooManyQueues
 └── StoreError
@@ -78,6 +79,15 @@ class InvalidTransition(LeaseforgeError):
         self.state = state
         self.action = action
         super().__init__(f"cannot {action} job {job_id}: it is {state}")
+
+
+class UniqueKeyTaken(LeaseforgeError):
+    """Another live job holds the job's unique key; nothing was changed."""
+
+    def __init__(self, job_id: str, holder: str) -> None:
+        self.job_id = job_id
+        self.holder = holder
+        super().__init__(f"job {job_id} cannot become ready: the live job {holder} holds its unique key")
 
 
 class IdempotencyConflict(LeaseforgeError):

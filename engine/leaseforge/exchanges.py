@@ -11,12 +11,30 @@ from leaseforge import limits
 from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, queue_keys
 from leaseforge.errors import ScriptFault
-from leaseforge.jobs import JobState, Options
+from leaseforge.fingerprints import fingerprint
+from leaseforge.jobs import JobState, NewJob, Options
+from leaseforge.outbox import pack_follow_ups
 from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
 from leaseforge.scripts import ENGINE
+from leaseforge.texts import cut
 from leaseforge.workers import Registered, WorkerReport
 
 _pack = msgspec.msgpack.Encoder().encode
+EVERY_SET = (
+    "meta",
+    "counts",
+    "types",
+    "ready",
+    "running",
+    "scheduled",
+    "retrying",
+    "completed",
+    "cancelled",
+    "dead",
+    "groups",
+    "outbox",
+    "wake",
+)
 _tags = msgspec.json.Decoder(tuple[str, ...])
 
 
@@ -36,7 +54,8 @@ class Settlement:
 
     For a failure: `max_attempts` is the budget that holds for this job (0 = without limit),
     `delay_ms` the pause before the next attempt, `permanent` a reason that makes it dead at once
-    ('' for none), `timed_out` tells a timeout from an error.
+    ('' for none), `timed_out` tells a timeout from an error; with `job_type` it decides the group of
+    dead jobs it may join. `follow_ups` (checked, 200 at most) are stored by an accepted completion only.
     """
 
     id: str
@@ -50,6 +69,8 @@ class Settlement:
     delay_ms: int = 0
     permanent: str = ""
     timed_out: bool = False
+    job_type: str = ""
+    follow_ups: tuple[NewJob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +145,8 @@ def exchange(
     """
     if not 0 <= want <= limits.CHUNK or len(settlements) > limits.CHUNK:
         raise ValueError(f"an exchange carries at most {limits.CHUNK} settlements and claims")
+    if sum(len(settlement.follow_ups) for settlement in settlements) > limits.MAX_FOLLOW_UPS:
+        raise ValueError(f"an exchange carries at most {limits.MAX_FOLLOW_UPS} follow-ups")
     rest: list[Arg] = []
     for settlement in settlements:
         rest += (
@@ -131,11 +154,10 @@ def exchange(
             settlement.token,
             settlement.outcome.value,
             settlement.result,
-            _detail(settlement),
+            _detail(settlement) if settlement.outcome is Outcome.FAIL else b"",
+            pack_follow_ups(queue, settlement.follow_ups) if settlement.follow_ups else b"",
         )
-    keys = queue_keys(
-        queue, "meta", "counts", "ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead", "wake"
-    )
+    keys = queue_keys(queue, *EVERY_SET)
     return Call(
         ENGINE.load("exchange"),
         (*keys, ("claim", claim_key(queue, run_id))),
@@ -151,7 +173,7 @@ def renew(queue: str, *, lease_ms: int, held: Sequence[tuple[str, str]]) -> Call
         raise ValueError(f"renew takes 1 to {limits.CHUNK} leases, not {len(held)}")
     return Call(
         ENGINE.load("renew"),
-        queue_keys(queue, "meta", "counts", "running"),
+        queue_keys(queue, "meta", "counts", "types", "running"),
         (("lease_ms", lease_ms),),
         lambda raw: tuple(Answer(word.decode()) for word in raw),
         [word for pair in held for word in pair],
@@ -167,9 +189,7 @@ def tick(
     limit: int = limits.CHUNK,
 ) -> Call[Ticked]:
     """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
-    keys = queue_keys(
-        queue, "meta", "counts", "ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead", "wake"
-    )
+    keys = queue_keys(queue, *EVERY_SET)
     return Call(
         ENGINE.load("tick"),
         keys,
@@ -218,8 +238,6 @@ def _worker_keys(worker_id: str) -> tuple[tuple[str, str], ...]:
 
 
 def _detail(settlement: Settlement) -> bytes:
-    if settlement.outcome is not Outcome.FAIL:
-        return b""
     detail: dict[str, Any] = {
         "kind": cut(settlement.error_kind, limits.ERROR_HEAD_BYTES),
         "head": cut(settlement.error_message, limits.ERROR_HEAD_BYTES),
@@ -232,17 +250,9 @@ def _detail(settlement: Settlement) -> bytes:
         detail["permanent"] = settlement.permanent
     if settlement.timed_out:
         detail["outcome"] = "timeout"
+    kind = settlement.permanent or settlement.error_kind
+    detail["group"], detail["title"] = fingerprint(settlement.job_type, kind, settlement.error_message)
     return _pack(detail)
-
-
-def cut(text: str, most: int, *, keep_end: bool = False) -> str:
-    """At most `most` bytes of UTF-8 of `text`, never half a character: its beginning, or its end."""
-    raw = text.encode("utf-8", "replace")
-    if len(raw) <= most:
-        return raw.decode()
-    mark = "…".encode()
-    kept = mark + raw[len(mark) - most :] if keep_end else raw[: most - len(mark)] + mark
-    return kept.decode("utf-8", "ignore")
 
 
 def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:

@@ -82,6 +82,7 @@ class NewJob:
     `payload` is opaque bytes: it reaches the handler byte for byte. `id` (UUIDv4) makes a repeated
     request safe while the job is kept, `idempotency_key` for 24 h, per queue and creator.
     `delay_ms` counts from the moment Redis has the job; `at` is an instant, in the past = at once.
+    While a live job of the queue holds `unique_key` (for `unique_ttl_ms` at most) no other is stored.
     """
 
     id: str
@@ -97,6 +98,8 @@ class NewJob:
     tags: tuple[str, ...] = ()
     traceparent: str | None = None
     created_by: str | None = None
+    unique_key: str | None = None
+    unique_ttl_ms: int = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,38 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running job says it is."""
+
+    percent: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line a job logged. `number` counts from 1 within its attempt, whose fencing integer is `fence`."""
+
+    number: int
+    at: datetime
+    fence: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadGroup:
+    """Dead jobs of one queue that failed alike: same type, same kind of error, same normalised message."""
+
+    queue: str
+    key: str
+    type: str
+    kind: str
+    message: str
+    size: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """The time-limited right of one worker to run a job. `fence` rises with every claim of the queue."""
 
@@ -136,7 +171,7 @@ class Job:
     `attempts` counts claims and never goes back (`attempts_base`: its value at the last replay);
     `failures` counts errors and timeouts, `recoveries` lost leases, both since the last replay;
     `releases` counts attempts given back uncharged. `due_at` is when a scheduled or retrying job
-    becomes ready. `rev` rises with every change. In lists `payload`, `result` and `history` are left out.
+    becomes ready. `group` is the dead group it is in. `rev` rises with every change. In lists `payload`, `result` and `history` are left out.
     """
 
     id: str
@@ -169,3 +204,7 @@ class Job:
     created_by: str | None
     rev: int
     history: tuple[Attempt, ...]
+    unique_key: str | None = None
+    cancel_requested: bool = False
+    progress: "Progress | None" = None
+    group: str | None = None

@@ -14,6 +14,9 @@ QUEUE_KEYS = frozenset(
         "completed",
         "cancelled",
         "dead",
+        "dead:groups",
+        "outbox",
+        "types",
         "wake",
     }
 )

@@ -1,17 +1,26 @@
 """What producers and operators do, as plans: `store.run(operations.pause("mail"))`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from leaseforge import calls, limits, reads
 from leaseforge.answers import Answer
-from leaseforge.calls import Batch, Call, Plan
-from leaseforge.enqueueing import Enqueued
+from leaseforge.calls import Acted, Batch, Call, Plan
+from leaseforge.enqueueing import Enqueued, register_queue
 from leaseforge.enqueueing import enqueue as enqueue_call
-from leaseforge.errors import IdempotencyConflict, InvalidTransition, JobNotFound, QueueNotFound, TooManyQueues
+from leaseforge.errors import (
+    FieldProblem,
+    IdempotencyConflict,
+    InvalidTransition,
+    JobNotFound,
+    PayloadTooLarge,
+    QueueNotFound,
+    UniqueKeyTaken,
+)
 from leaseforge.jobs import NewJob
-from leaseforge.keys import system_key
-from leaseforge.queues import check_queue_name
+from leaseforge.keys import system_key, worker_command_key
+from leaseforge.queues import LIMIT_NAMES, check_limits, check_queue_name
 from leaseforge.requests import checked
 from leaseforge.scripts import ENGINE
 
@@ -47,8 +56,7 @@ def enqueue_many(jobs: Sequence[NewJob]) -> Plan[list[Enqueued]]:
     answers: dict[int, Enqueued] = {}
     for queue, positions in by_queue.items():
         # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
-        if (yield from _register(queue)) is Answer.REFUSED:
-            raise TooManyQueues(f"there are {limits.MAX_QUEUES:,} queues already; {queue} would be one more")
+        yield from register_queue(queue)
         for start in range(0, len(positions), limits.MAX_BULK):
             chunk = positions[start : start + limits.MAX_BULK]
             stored = yield from enqueue_call(queue, [jobs[position] for position in chunk])
@@ -84,27 +92,74 @@ def purge(queue: str, *, sequence: int, as_of_ms: int) -> Plan[Purged]:
 
 
 def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[Answer]:
-    """Dead -> ready, with another payload if one is given: ok, or already_done for the same `operation`.
+    """dead -> ready, with another payload if one is given: ok, or already_done for the same `operation`.
 
-    Raises JobNotFound, InvalidTransition.
+    Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
     """
-    for queue in (yield from _queues_holding(job_id)):
-        answer, state = yield from calls.retry(queue, job_id, operation=operation, payload=payload)
-        if answer is Answer.CONFLICT:
-            raise InvalidTransition(job_id, state, "retry")
-        if answer is not Answer.NOT_FOUND:
-            return answer
-    raise JobNotFound(job_id)
+    if payload is not None and len(payload) > limits.MAX_PAYLOAD_BYTES:
+        raise PayloadTooLarge([FieldProblem("payload", f"must be at most {limits.MAX_PAYLOAD_BYTES:,} bytes")])
+    act = partial(calls.retry, operation=operation, payload=payload)
+    return (yield from _act_on_job("retry", job_id, act))
+
+
+def requeue(job_id: str, *, operation: str) -> Plan[Answer]:
+    """completed, cancelled or dead -> ready, result cleared: ok, or already_done for the same `operation`.
+
+    Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
+    """
+    return (yield from _act_on_job("requeue", job_id, partial(calls.requeue, operation=operation)))
+
+
+def cancel(job_id: str, *, operation: str) -> Plan[Answer]:
+    """Cancels a live job; one that runs is asked to stop and ends as its worker settles it.
+
+    ok, or already_done for the same `operation`. Raises JobNotFound, InvalidTransition.
+    """
+    return (yield from _act_on_job("cancel", job_id, partial(calls.cancel, operation=operation)))
 
 
 def delete(job_id: str) -> Plan[Answer]:
     """Removes a job that is not running. Raises JobNotFound, InvalidTransition."""
+    return (yield from _act_on_job("delete", job_id, calls.delete))
+
+
+def configure(queue: str, changes: Mapping[str, float | None]) -> Plan[Answer]:
+    """Changes a queue's limits (fields of `QueueLimits`): a value sets one, None clears it, the others stay.
+
+    Raises QueueNotFound, BadInput.
+    """
+    checked_changes = check_limits(changes)
+    words = ["~" if name not in checked_changes else _word(checked_changes[name]) for name in LIMIT_NAMES]
+    call: Call[Answer] = Call(
+        ENGINE.load("configure"),
+        calls.queue_keys(check_queue_name(queue), "meta", "ready", "running", "wake"),
+        tuple(zip(LIMIT_NAMES, words, strict=True)),
+        calls.answer,
+    )
+    return _found(queue, (yield from call))
+
+
+def command_worker(worker_id: str, command: str) -> Plan[bool]:
+    """Leaves quiet, resume or stop for a worker, heard at its next report; False if there is no such worker."""
+    call: Call[Answer] = Call(
+        ENGINE.load("command_worker"),
+        (("workers", system_key("workers")), ("command", worker_command_key(worker_id))),
+        (("id", worker_id), ("command", command), ("ttl_ms", 60_000)),
+        calls.answer,
+    )
+    return (yield from call) is Answer.OK
+
+
+def _act_on_job(verb: str, job_id: str, build: Callable[[str, str], Call[Acted]]) -> Plan[Answer]:
+    """Finds the job's queue and does one thing to it; what forbids it becomes an exception."""
     for queue in (yield from _queues_holding(job_id)):
-        answer, state = yield from calls.delete(queue, job_id)
-        if answer is Answer.CONFLICT:
-            raise InvalidTransition(job_id, state, "delete")
-        if answer is not Answer.NOT_FOUND:
-            return answer
+        acted = yield from build(queue, job_id)
+        if acted.answer is Answer.CONFLICT and acted.holder:
+            raise UniqueKeyTaken(job_id, acted.holder)
+        if acted.answer is Answer.CONFLICT:
+            raise InvalidTransition(job_id, acted.state, verb)
+        if acted.answer is not Answer.NOT_FOUND:
+            return acted.answer
     raise JobNotFound(job_id)
 
 
@@ -115,16 +170,6 @@ def _purge_round(queue: str, sequence: int, as_of_ms: int) -> Plan[int]:
         removed += chunk.removed
         score, skip = chunk.score, chunk.skip
     return removed
-
-
-def _register(queue: str) -> Plan[Answer]:
-    call: Call[Answer] = Call(
-        ENGINE.load("register_queue"),
-        (("queues", system_key("queues")),),
-        (("most", limits.MAX_QUEUES), ("name", queue)),
-        calls.answer,
-    )
-    return (yield from call)
 
 
 def _queues_holding(job_id: str) -> Plan[list[str]]:
@@ -138,3 +183,7 @@ def _found(queue: str, answer: Answer) -> Answer:
     if answer is Answer.NOT_FOUND:
         raise QueueNotFound(queue)
     return answer
+
+
+def _word(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}".rstrip("0").rstrip(".")

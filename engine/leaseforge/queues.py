@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.jobs import JobState
 from leaseforge.keys import SYSTEM
@@ -29,6 +30,59 @@ def check_queue_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """What a queue keeps to; None means it has no limit of its own.
+
+    `max_running` jobs at a time over all workers; `rate` claims per second with up to `burst` saved
+    up; completed and cancelled jobs are kept `keep_ms` and at most `keep` of each, dead ones
+    `dead_keep_ms` and at most `dead_keep`.
+    """
+
+    max_running: int | None = None
+    rate: float | None = None
+    burst: int | None = None
+    keep_ms: int | None = None
+    keep: int | None = None
+    dead_keep_ms: int | None = None
+    dead_keep: int | None = None
+
+
+LIMIT_NAMES = ("max_running", "rate", "burst", "keep_ms", "keep", "dead_keep_ms", "dead_keep")
+"""In the order of the configure script's arguments."""
+
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "max_running": (1, 1_000_000),
+    "rate": (0.001, limits.MAX_RATE),
+    "burst": (1, limits.MAX_RATE),
+    "keep_ms": (60_000, 365 * 86_400_000),
+    "keep": (0, 10_000_000),
+    "dead_keep_ms": (60_000, 10 * 365 * 86_400_000),
+    "dead_keep": (0, 10_000_000),
+}
+
+
+def check_limits(changes: Mapping[str, float | None]) -> Mapping[str, float | None]:
+    """Returns valid changes of limits as they are; raises BadInput naming every wrong one."""
+    problems = []
+    for name, value in changes.items():
+        bounds = _BOUNDS.get(name)
+        if bounds is None:
+            problems.append(FieldProblem(name, f"is no limit; there are {', '.join(LIMIT_NAMES)}"))
+        elif value is not None and not _is_within(value, bounds, whole=name != "rate"):
+            kind = "a number" if name == "rate" else "a whole number"
+            problems.append(FieldProblem(name, f"must be {kind} from {bounds[0]:,} to {bounds[1]:,}"))
+    if problems:
+        raise BadInput(problems)
+    return changes
+
+
+def _is_within(value: object, bounds: tuple[float, float], *, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        return False
+    return bounds[0] <= value <= bounds[1]
+
+
+@dataclass(frozen=True, slots=True)
 class QueueInfo:
     """A queue at one instant.
 
@@ -43,6 +97,7 @@ class QueueInfo:
     totals: Mapping[str, int]
     sequence: int
     as_of_ms: int
+    limits: QueueLimits = QueueLimits()
 
     @property
     def size(self) -> int:

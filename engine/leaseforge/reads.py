@@ -10,10 +10,10 @@ import msgspec
 from leaseforge import limits
 from leaseforge.calls import Batch, Call, Plan, queue_keys
 from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound
-from leaseforge.jobs import Job, JobState
+from leaseforge.jobs import DeadGroup, Job, JobState, LogLine
 from leaseforge.keys import queue_key, system_key
-from leaseforge.queues import QueueInfo, check_queue_name
-from leaseforge.records import instant, job_from, pairs
+from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name
+from leaseforge.records import instant, job_from, log_line, pairs
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
 from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
@@ -98,6 +98,10 @@ def jobs(queue: str, state: JobState, *, offset: int = 0, limit: int = 50) -> Pl
     newest first.
     """
     check_queue_name(queue)
+    return (yield from _page_call(queue, state, state, offset, limit))
+
+
+def _page_call(queue: str, key: str, state: JobState, offset: int, limit: int) -> Call[Page[Job]]:
     check_page(offset, limit)
 
     def read(raw: Sequence[Any]) -> Page[Job]:
@@ -107,10 +111,9 @@ def jobs(queue: str, state: JobState, *, offset: int = 0, limit: int = 50) -> Pl
         )
         return Page(items, raw[0], offset, limit)
 
-    keys = (("guard", queue_key(queue, "guard")), ("set", queue_key(queue, state)))
+    keys = (("guard", queue_key(queue, "guard")), ("set", queue_key(queue, key)))
     args = (("state", state.value), ("offset", offset), ("limit", limit))
-    call: Call[Page[Job]] = Call(ENGINE.load("read_jobs"), keys, args, read)
-    return (yield from call)
+    return Call(ENGINE.load("read_jobs"), keys, args, read)
 
 
 def workers(*, offset: int = 0, limit: int = 1000) -> Plan[Page[WorkerInfo]]:
@@ -166,6 +169,30 @@ def check_page(offset: int, limit: int) -> None:
         raise BadInput(problems)
 
 
+def log(queue: str, job_id: str) -> Plan[list[LogLine]]:
+    """The lines a job logged, oldest first; at most 200."""
+    call: Call[list[LogLine]] = Call(
+        ENGINE.load("read_log"),
+        queue_keys(check_queue_name(queue)),
+        (("id", job_id),),
+        lambda raw: [log_line(entry) for entry in raw],
+    )
+    return (yield from call)
+
+
+def groups(queue: str | None = None) -> Plan[list[DeadGroup]]:
+    """Dead jobs by kind of error, of one queue or of all, the largest group first."""
+    names = [check_queue_name(queue)] if queue is not None else (yield from queue_names())
+    found = yield from Batch([_groups_call(name) for name in names])
+    return sorted((group for part in found for group in part), key=lambda group: (-group.size, group.key))
+
+
+def group_jobs(queue: str, group: str, *, offset: int = 0, limit: int = 50) -> Plan[Page[Job]]:
+    """One page of a dead group's jobs, newest first, without payloads."""
+    check_queue_name(queue)
+    return (yield from _page_call(queue, f"dead:group:{group}", JobState.DEAD, offset, limit))
+
+
 def job_call(queue: str, job_id: str) -> Call[Job | None]:
     """One job of a known queue, or None."""
 
@@ -182,7 +209,7 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
     def read(raw: Sequence[Any]) -> QueueInfo | None:
         if not raw:
             return None
-        now, paused, sequence, oldest, sizes, counts = raw
+        now, paused, sequence, oldest, sizes, counts, limit_words = raw
         return QueueInfo(
             name=name,
             paused=bool(paused),
@@ -191,9 +218,15 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
             totals={field: int(value) for field, value in pairs(counts).items()},
             sequence=int(sequence),
             as_of_ms=now,
+            limits=_limits(limit_words),
         )
 
     return Call(ENGINE.load("read_queue"), queue_keys(name, "meta", "counts", *SIZES), (), read)
+
+
+def _limits(words: Sequence[bytes | None]) -> QueueLimits:
+    given = {name: float(word) for name, word in zip(LIMIT_NAMES, words, strict=True) if word is not None}
+    return QueueLimits(**{name: value if name == "rate" else int(value) for name, value in given.items()})  # type: ignore[arg-type]  # the names decide which are whole
 
 
 def _stats_call(queue: str, buckets: int) -> Call[tuple[int, list[list[int]]]]:
@@ -201,6 +234,18 @@ def _stats_call(queue: str, buckets: int) -> Call[tuple[int, list[list[int]]]]:
         return raw[0], [[int(value or 0) for value in row] for row in raw[1]]
 
     return Call(ENGINE.load("read_stats"), queue_keys(queue), (("buckets", buckets),), read, SERIES)
+
+
+def _groups_call(queue: str) -> Call[list[DeadGroup]]:
+    def read(raw: Sequence[Any]) -> list[DeadGroup]:
+        groups = []
+        for key, title, size, first, last in raw:
+            job_type, kind, message, *_ = [*title.decode("utf-8", "replace").split("\n"), "", "", ""]
+            first_at, last_at = (_at(int(float(score))) for score in (first, last))
+            groups.append(DeadGroup(queue, key.decode(), job_type, kind, message, size, first_at, last_at))
+        return groups
+
+    return Call(ENGINE.load("read_groups"), queue_keys(queue, "groups"), (), read)
 
 
 def _worker(now: int, worker_id: bytes, seen: bytes, report: bytes | None) -> WorkerInfo | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from leaseforge.jobs import Attempt, Job, JobError, JobState, Lease, Options
+from leaseforge.jobs import Attempt, Job, JobError, JobState, Lease, LogLine, Options, Progress
 
 Fields = dict[str, str]
 
@@ -81,6 +81,26 @@ def job_from(
         created_by=fields.get("created_by"),
         rev=whole(fields, "rev"),
         history=attempts,
+        unique_key=fields.get("unique_key"),
+        cancel_requested=fields.get("cancel_requested") == "1",
+        progress=_progress(fields.get("progress")),
+        group=fields.get("fp"),
+    )
+
+
+def log_line(entry: bytes) -> LogLine:
+    """A log line out of its stored form."""
+    number: Any = 0
+    at: Any = 0
+    fence: Any = ""
+    text: Any = ""
+    with suppress(msgspec.MsgspecError, ValueError, TypeError):
+        number, at, fence, text = msgspec.msgpack.decode(entry)
+    return LogLine(
+        number=number if isinstance(number, int) else 0,
+        at=instant(at) or datetime.fromtimestamp(0, UTC),
+        fence=_fence(fence),
+        text=str(text),
     )
 
 
@@ -101,6 +121,11 @@ def _error(fields: Fields, attempts: Sequence[Attempt]) -> JobError | None:
         if attempt.error is not None and attempt.error.kind == kind:
             return attempt.error
     return JobError(kind, fields.get("error", ""))
+
+
+def _progress(text: str | None) -> Progress | None:
+    percent, _, note = (text or "").partition(" ")
+    return Progress(int(percent), note) if percent.isdecimal() else None
 
 
 def _fence(token: Any) -> int:

@@ -40,6 +40,8 @@ def new_job(
     content_type: str | None = None,
     traceparent: str | None = None,
     created_by: str | None = None,
+    unique_key: str | None = None,
+    unique_ttl_ms: int = 86_400_000,
 ) -> NewJob:
     """Builds a request to run the task `type` and checks it.
 
@@ -65,6 +67,8 @@ def new_job(
         tags=tuple(tags),
         traceparent=traceparent,
         created_by=created_by,
+        unique_key=unique_key,
+        unique_ttl_ms=unique_ttl_ms,
     )
     return checked(job)
 
@@ -105,6 +109,9 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
         yield from _instant(job)
     if job.idempotency_key is not None:
         yield from _text("idempotency_key", job.idempotency_key, limits.MAX_KEY_BYTES)
+    if job.unique_key is not None:
+        yield from _text("unique_key", job.unique_key, limits.MAX_KEY_BYTES)
+        yield from _whole("unique_ttl_ms", job.unique_ttl_ms, 1000, limits.MAX_UNIQUE_TTL_MS)
     if job.created_by is not None:
         yield from _text("created_by", job.created_by, limits.MAX_KEY_BYTES)
     if job.traceparent is not None and not _TRACEPARENT.fullmatch(job.traceparent):

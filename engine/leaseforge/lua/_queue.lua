@@ -12,6 +12,7 @@ local function ready_member(seq, id)
 end
 
 -- The script's tally, written once at its end: totals for ever, and the 10 s bucket of NOW.
+-- `shape` holds what is told apart by job type.
 local tally = {}
 local shape = {}
 
@@ -19,14 +20,33 @@ local function count(name, n)
   tally[name] = (tally[name] or 0) + (n or 1)
 end
 
+-- The queue's first 100 job types are told apart, later ones are `other`.
+local known_types = {}
+
+local function known_type(K, name)
+  if not known_types[name] then
+    local is_known = redis.call('HEXISTS', K.types, name) == 1
+    if not is_known and redis.call('HLEN', K.types) < 100 then
+      redis.call('HSET', K.types, name, text(NOW))
+      is_known = true
+    end
+    known_types[name] = is_known and name or 'other'
+  end
+  return known_types[name]
+end
+
+local function count_type(K, name, job_type)
+  local field = name .. ':' .. known_type(K, job_type or 'unknown')
+  shape[field] = (shape[field] or 0) + 1
+end
+
 -- Durations go into 16 classes: class c holds less than 2^c ms, the last one everything longer.
-local function count_duration(kind, ms)
+local function count_duration(K, kind, ms, job_type)
   local class = 0
   while class < 15 and ms >= 2 ^ class do
     class = class + 1
   end
-  local name = kind .. ':' .. class
-  shape[name] = (shape[name] or 0) + 1
+  count_type(K, kind .. ':' .. class, job_type)
 end
 
 local function flush(K)
@@ -34,14 +54,17 @@ local function flush(K)
     return
   end
   local bucket = PREFIX .. 'stats:10:' .. text(math.floor(NOW / 10000))
+  local is_new = false
   for name, n in pairs(tally) do
     redis.call('HINCRBY', K.counts, name, text(n))
-    redis.call('HINCRBY', bucket, name, text(n))
+    is_new = redis.call('HINCRBY', bucket, name, text(n)) == n or is_new
   end
   for name, n in pairs(shape) do
-    redis.call('HINCRBY', bucket, name, text(n))
+    is_new = redis.call('HINCRBY', bucket, name, text(n)) == n or is_new
   end
-  redis.call('PEXPIRE', bucket, 7200000)
+  if is_new then
+    redis.call('PEXPIRE', bucket, 7200000)
+  end
 end
 
 -- Raises if a set of the queue is of a foreign type, before anything is written: Lua has no rollback.
@@ -60,6 +83,27 @@ local function check_sets(K)
   sets_checked = true
 end
 
+-- How many of `want` jobs pause, cap and rate let be claimed now; whether the queue is paused; and of
+-- a queue with a rate what its bucket holds, and the rate per s. The cap counts the running set,
+-- never a counter.
+local function allowance(K, want)
+  local meta = redis.call('HMGET', K.meta, 'paused', 'max_running', 'rate', 'burst', 'tokens', 'tokens_at')
+  if meta[1] == '1' then
+    return 0, true
+  end
+  local allowed, bucket, rate = want, nil, tonumber(meta[3] or '')
+  if meta[2] then
+    allowed = math.min(allowed, tonumber(meta[2]) - redis.call('ZCARD', K.running))
+  end
+  if rate then
+    local burst = tonumber(meta[4]) or 1
+    local since = math.max(0, NOW - (tonumber(meta[6]) or 0))
+    bucket = math.min(burst, (tonumber(meta[5]) or burst) + since * rate / 1000)
+    allowed = math.min(allowed, math.floor(bucket))
+  end
+  return math.max(0, allowed), false, bucket, rate
+end
+
 -- One token at most: it tells one idle worker that something can be claimed.
 local function wake(K)
   if redis.call('LLEN', K.wake) == 0 then
@@ -67,9 +111,12 @@ local function wake(K)
   end
 end
 
+-- An exchange leaves waking to its claim, which knows what is left.
+local wakes_later = false
+
 -- Wakes a worker if a job could be claimed now.
 local function wake_if_claimable(K)
-  if redis.call('ZCARD', K.ready) > 0 and redis.call('HGET', K.meta, 'paused') ~= '1' then
+  if not wakes_later and redis.call('ZCARD', K.ready) > 0 and allowance(K, 1) > 0 then
     wake(K)
   end
 end
@@ -120,6 +167,57 @@ local function remember(id, entry)
   redis.call('LTRIM', key, -20, -1)
 end
 
+-- Frees a unique key if this job holds it.
+local function free_unique(id, unique_key)
+  if unique_key then
+    local key = PREFIX .. 'unique:' .. unique_key
+    if redis.call('GET', key) == id then
+      redis.call('DEL', key)
+    end
+  end
+end
+
+-- The live job that holds a unique key against `id`, or nil: one that is gone or ended does not block.
+local ENDED = { completed = true, cancelled = true, dead = true }
+
+local function unique_holder(id, unique_key)
+  local holder = redis.call('GET', PREFIX .. 'unique:' .. unique_key)
+  if holder and holder ~= id then
+    local record = read_record(holder)
+    if record and not ENDED[record[1]] then
+      return holder
+    end
+  end
+  return nil
+end
+
+local function take_unique(id, unique_key, ttl)
+  redis.call('SET', PREFIX .. 'unique:' .. unique_key, id, 'PX', ttl)
+end
+
+-- Puts a dead job into the group of its kind of error; beyond 1,000 groups into `other`.
+-- The title is three lines: job type, error kind, message.
+local function join_group(K, id, group, title)
+  if redis.call('HEXISTS', K.groups, group) == 0 then
+    if redis.call('HLEN', K.groups) >= 1000 then
+      group, title = 'other', 'other\n\n'
+    end
+    redis.call('HSETNX', K.groups, group, title)
+  end
+  redis.call('ZADD', PREFIX .. 'dead:group:' .. group, NOW, id)
+  return group
+end
+
+local function leave_group(K, id, group)
+  if group then
+    local key = PREFIX .. 'dead:group:' .. group
+    redis.call('ZREM', key, id)
+    if redis.call('EXISTS', key) == 0 then
+      redis.call('HDEL', K.groups, group)
+    end
+  end
+end
+
 -- Removes every trace of the given jobs but their places in sets.
 local function forget(ids)
   local doomed = {}
@@ -146,7 +244,10 @@ local function quarantine(K, id, reason)
   end
   redis.call('HSETNX', key, 'type', 'unknown')
   redis.call('HSETNX', key, 'created_at', text(NOW))
-  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'token', '', 'finished_at', text(NOW))
+  local job_type = redis.call('HGET', key, 'type')
+  local group = join_group(K, id, reason .. ':' .. job_type, job_type .. '\n' .. reason .. '\n')
+  free_unique(id, redis.call('HGET', key, 'unique_key'))
+  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'fp', group, 'token', '', 'finished_at', text(NOW))
   redis.call('HINCRBY', key, 'rev', 1)
   redis.call('ZADD', K.dead, NOW, id)
   count('quarantined')

@@ -2,22 +2,24 @@
 --
 -- Takes up to `want` jobs in order of priority, then of sequence, and issues a fencing token for
 -- each. The same number of the same run sent again claims nothing new: it answers the jobs of the
--- first try that still run under their tokens, with renewed leases. An entry that does not match
--- its record is dropped and counted; a corrupt one goes to quarantine.
+-- first try that still run under their tokens, with renewed leases. A queue's cap and rate are kept
+-- to. An entry that does not match its record is dropped and counted; a corrupt one goes to quarantine.
 --
--- KEYS[1] guard    none    never exists, see _queue.lua
--- KEYS[2] meta     hash    paused, fence, lease_ms
--- KEYS[3] counts   hash    totals
--- KEYS[4] ready    zset    claimable jobs
--- KEYS[5] running  zset    id -> lease expiry
--- KEYS[6] dead     zset    dead letters, for quarantine
--- KEYS[7] wake     list    wake token
--- KEYS[8] claim    string  this run's last claim: number, ids, tokens
+-- KEYS[1] guard   none never exists, see _queue.lua
+-- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts  hash totals
+-- KEYS[4] types   hash job types told apart in statistics
+-- KEYS[5] ready   zset claimable jobs
+-- KEYS[6] running zset id -> lease expiry
+-- KEYS[7] dead    zset id -> finished
+-- KEYS[8] groups  hash dead groups: key -> title
+-- KEYS[9] wake    list wake token
+-- KEYS[10] claim   string this run's last claim: number, ids, tokens
 -- ARGV[1] run_id   text  the worker's run id
 -- ARGV[2] number   int   the exchange's number within the run and queue
 -- ARGV[3] lease_ms int   length of the lease
 -- ARGV[4] want     int   at most so many jobs, 0 to 200
--- returns status (ok, empty, paused, already_done), wait_ms or nil, 1 if more can be claimed, jobs
+-- returns status (ok, empty, paused, already_done), ms until the rate allows one or nil, 1 if more can be claimed, jobs
 -- flags allow-oom
 -- uses _queue
 local CLAIM_BYTES = 4194304
@@ -49,7 +51,7 @@ end
 local function claim(K, A)
   check_sets(K)
   local run_id, number, lease, want = A[1], A[2], tonumber(A[3]), tonumber(A[4])
-  local meta = redis.call('HMGET', K.meta, 'paused', 'fence', 'lease_ms')
+  local meta = redis.call('HMGET', K.meta, 'fence', 'lease_ms')
   if want > 0 then
     local last = redis.call('GET', K.claim)
     last = last and cmsgpack.unpack(last)
@@ -57,11 +59,13 @@ local function claim(K, A)
       return adopt(K, last, lease)
     end
   end
-  if meta[1] == '1' then
+  local allowed, paused, bucket, rate = allowance(K, want + 1)
+  if paused then
     return { 'paused', false, 0, {} }
   end
 
-  local entries = want > 0 and redis.call('ZRANGE', K.ready, 0, want - 1) or {}
+  local most = math.min(want, allowed)
+  local entries = most > 0 and redis.call('ZRANGE', K.ready, 0, most - 1) or {}
   local taken, keys, leaving, corrupt, bytes = {}, {}, {}, {}, 0
   for _, entry in ipairs(entries) do
     local id = string.sub(entry, 17)
@@ -83,7 +87,7 @@ local function claim(K, A)
   end
   local payloads = #keys > 0 and redis.call('MGET', unpack(keys)) or {}
 
-  local fence = math.max((tonumber(meta[2]) or 0) + 1, NOW_US)
+  local fence = math.max((tonumber(meta[1]) or 0) + 1, NOW_US)
   local jobs, scores, claimed = {}, {}, { number }
   for i, entry in ipairs(taken) do
     local id, job = entry[1], entry[3]
@@ -102,7 +106,7 @@ local function claim(K, A)
       scores[#scores + 1] = id
       claimed[#claimed + 1] = id
       claimed[#claimed + 1] = token
-      count_duration('wait', NOW - (tonumber(job.ready_at) or NOW))
+      count_duration(K, 'wait', NOW - (tonumber(job.ready_at) or NOW), job.type)
     end
   end
   if #leaving > 0 then
@@ -114,13 +118,21 @@ local function claim(K, A)
   if #jobs > 0 then
     redis.call('ZADD', K.running, unpack(scores))
     redis.call('SET', K.claim, cmsgpack.pack(claimed), 'PX', text(2 * lease))
-    redis.call('HSET', K.meta, 'fence', text(fence), 'lease_ms', text(math.max(tonumber(meta[3]) or 0, lease)))
+    redis.call('HSET', K.meta, 'fence', text(fence), 'lease_ms', text(math.max(tonumber(meta[2]) or 0, lease)))
+    if bucket then
+      redis.call('HSET', K.meta, 'tokens', string.format('%.6f', bucket - #jobs), 'tokens_at', text(NOW))
+    end
     count('claimed', #jobs)
   end
   -- The baton: one claim wakes at most one more worker, and only if work is left.
-  local more = redis.call('ZCARD', K.ready) > 0
+  local left = redis.call('ZCARD', K.ready) > 0
+  local more = left and allowed > #jobs
   if more then
     wake(K)
   end
-  return { (#jobs > 0 and 'ok') or 'empty', false, more and 1 or 0, jobs }
+  local wait = false
+  if bucket and left and bucket - #jobs < 1 then
+    wait = math.max(1, math.ceil((1 - bucket + #jobs) * 1000 / rate))
+  end
+  return { (#jobs > 0 and 'ok') or 'empty', wait, more and 1 or 0, jobs }
 end

@@ -1,13 +1,15 @@
 -- delete: any state but running -> gone
 --
--- KEYS[1] guard      none  never exists, see _queue.lua
--- KEYS[2] counts     hash  totals
--- KEYS[3] ready      zset  claimable jobs
--- KEYS[4] scheduled  zset  id -> due
--- KEYS[5] retrying   zset  id -> due
--- KEYS[6] completed  zset  id -> finished
--- KEYS[7] cancelled  zset  id -> finished
--- KEYS[8] dead       zset  id -> finished
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] counts    hash totals
+-- KEYS[3] types     hash job types told apart in statistics
+-- KEYS[4] ready     zset claimable jobs
+-- KEYS[5] scheduled zset id -> due
+-- KEYS[6] retrying  zset id -> due
+-- KEYS[7] completed zset id -> finished
+-- KEYS[8] cancelled zset id -> finished
+-- KEYS[9] dead      zset id -> finished
+-- KEYS[10] groups    hash dead groups: key -> title
 -- ARGV[1] id text the job
 -- returns answer (ok, not_found, conflict while it runs), the state it had
 -- flags allow-oom
@@ -15,7 +17,7 @@
 local function delete(K, A)
   check_sets(K)
   local id = A[1]
-  local values = read_record(id, 'seq')
+  local values = read_record(id, 'seq', 'fp', 'unique_key')
   if not values then
     return { 'not_found', '' }
   end
@@ -27,6 +29,10 @@ local function delete(K, A)
   if K[state] then
     redis.call('ZREM', K[state], entry)
   end
+  if state == 'dead' then
+    leave_group(K, id, values[3])
+  end
+  free_unique(id, values[4])
   forget({ id })
   count('deleted')
   return { 'ok', state }

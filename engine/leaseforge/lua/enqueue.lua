@@ -1,21 +1,23 @@
 -- enqueue: (nothing) -> ready | scheduled
 --
 -- Stores up to 1,000 jobs. A job whose record exists, or whose idempotency key was used within
--- 24 h, is not stored again: same body answers the first id, another body is refused. Refused as
--- a whole by a full server (no allow-oom): no memory, no job.
+-- 24 h, is not stored again: same body answers the first id, another body is refused. Nor is one
+-- whose unique key a live job holds. Refused as a whole by a full server (no allow-oom).
 --
--- KEYS[1] guard      none    never exists, see _queue.lua
--- KEYS[2] meta       hash    sequence, paused
--- KEYS[3] counts     hash    totals
--- KEYS[4] ready      zset    claimable jobs
--- KEYS[5] scheduled  zset    jobs waiting for their time
--- KEYS[6] wake       list    wake token
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] ready     zset claimable jobs
+-- KEYS[6] running   zset id -> lease expiry
+-- KEYS[7] scheduled zset id -> due
+-- KEYS[8] wake      list wake token
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
 -- returns per job: answer (created, duplicate, refused), id
 -- uses _queue
 local function enqueue(K, A)
   check_sets(K)
-  local replies, fresh, seen, keyed = {}, {}, {}, {}
+  local replies, fresh, seen, keyed, unique = {}, {}, {}, {}, {}
   local to_ready = 0
 
   for i = 1, #A, 6 do
@@ -29,6 +31,14 @@ local function enqueue(K, A)
       if used then
         first = string.sub(used, 66)
         answer = string.sub(used, 1, 64) == extra.body and 'duplicate' or 'refused'
+      end
+    end
+    if answer == 'created' and extra.unique then
+      local holder = unique[extra.unique] or unique_holder(id, extra.unique)
+      if holder then
+        answer, first = 'duplicate', holder
+      else
+        unique[extra.unique] = id
       end
     end
     if answer == 'created' then
@@ -66,6 +76,11 @@ local function enqueue(K, A)
       if extra[name] then
         set(name, extra[name])
       end
+    end
+    if extra.unique then
+      set('unique_key', extra.unique)
+      set('unique_ttl', text(extra.unique_ttl))
+      take_unique(id, extra.unique, text(extra.unique_ttl))
     end
     -- Only a large payload states its size: a claim adds sizes up before it fetches anything.
     if #payload > 16384 then

@@ -3,14 +3,17 @@
 -- Moves up to `limit` jobs whose time has come, the earliest first and equal times by id, each
 -- with a new sequence: it stands behind what is already ready at its priority.
 --
--- KEYS[1] guard      none    never exists, see _queue.lua
--- KEYS[2] meta       hash    sequence, paused
--- KEYS[3] counts     hash    totals
--- KEYS[4] ready      zset    claimable jobs
--- KEYS[5] scheduled  zset    id -> due
--- KEYS[6] retrying   zset    id -> due
--- KEYS[7] dead       zset    dead letters, for quarantine
--- KEYS[8] wake       list    wake token
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] ready     zset claimable jobs
+-- KEYS[6] running   zset id -> lease expiry
+-- KEYS[7] scheduled zset id -> due
+-- KEYS[8] retrying  zset id -> due
+-- KEYS[9] dead      zset id -> finished
+-- KEYS[10] groups    hash dead groups: key -> title
+-- KEYS[11] wake      list wake token
 -- ARGV[1] limit int at most so many jobs, 1 to 200
 -- returns how many were promoted
 -- flags allow-oom

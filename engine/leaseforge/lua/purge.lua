@@ -4,9 +4,10 @@
 -- `sequence` that became ready no later than `as_of_ms`. What came later stays. The caller walks
 -- on with the cursor that came back.
 --
--- KEYS[1] guard   none  never exists, see _queue.lua
--- KEYS[2] counts  hash  totals
--- KEYS[3] ready   zset  claimable jobs
+-- KEYS[1] guard  none never exists, see _queue.lua
+-- KEYS[2] counts hash totals
+-- KEYS[3] types  hash job types told apart in statistics
+-- KEYS[4] ready  zset claimable jobs
 -- ARGV[1] sequence int   the queue's sequence when the count was shown
 -- ARGV[2] as_of_ms int   Redis time when the count was shown
 -- ARGV[3] score    text  where to go on: a score bound, -inf at first
@@ -27,12 +28,13 @@ local function purge(K, A)
       next_score = '(' .. score
       break
     end
-    local values = read_record(id, 'ready_at')
+    local values = read_record(id, 'ready_at', 'unique_key')
     if values and (tonumber(values[2]) or 0) > as_of then
       kept[score] = (kept[score] or 0) + 1
     else
       entries[#entries + 1] = entry
       if not values or values[1] == 'ready' then
+        free_unique(id, values and values[3])
         ids[#ids + 1] = id
       end
     end

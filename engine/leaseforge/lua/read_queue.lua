@@ -13,7 +13,7 @@
 -- KEYS[8] completed  zset  id -> finished
 -- KEYS[9] cancelled  zset  id -> finished
 -- KEYS[10] dead      zset  id -> finished
--- returns now, 1 if paused, sequence, oldest ready_at or -1, sizes of the seven sets in key order, totals; or empty
+-- returns now, 1 if paused, sequence, oldest ready_at or -1, sizes of the seven sets in key order, totals, limits; or empty
 -- flags no-writes
 -- uses _queue
 local function oldest_ready(K)
@@ -47,5 +47,6 @@ local function read_queue(K, A)
   for _, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
     sizes[#sizes + 1] = redis.call('ZCARD', K[state])
   end
-  return { NOW, meta[1] == '1' and 1 or 0, meta[2] or '0', oldest_ready(K), sizes, redis.call('HGETALL', K.counts) }
+  return { NOW, meta[1] == '1' and 1 or 0, meta[2] or '0', oldest_ready(K), sizes, redis.call('HGETALL', K.counts),
+    redis.call('HMGET', K.meta, 'max_running', 'rate', 'burst', 'keep_ms', 'keep', 'dead_keep_ms', 'dead_keep') }
 end

@@ -5,15 +5,17 @@
 -- is never charged. After a gap in sweeping longer than half a lease nothing is taken for a third
 -- of a lease, so that live workers can renew first: an outage is no mass double run.
 --
--- KEYS[1] guard      none    never exists, see _queue.lua
--- KEYS[2] meta       hash    lease_ms, swept_at, recover_from, paused
--- KEYS[3] counts     hash    totals
--- KEYS[4] ready      zset    claimable jobs
--- KEYS[5] running    zset    id -> lease expiry
--- KEYS[6] retrying   zset    id -> due
--- KEYS[7] cancelled  zset    id -> finished
--- KEYS[8] dead       zset    id -> finished
--- KEYS[9] wake       list    wake token
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] ready     zset claimable jobs
+-- KEYS[6] running   zset id -> lease expiry
+-- KEYS[7] retrying  zset id -> due
+-- KEYS[8] cancelled zset id -> finished
+-- KEYS[9] dead      zset id -> finished
+-- KEYS[10] groups    hash dead groups: key -> title
+-- KEYS[11] wake      list wake token
 -- ARGV[1] limit           int at most so many jobs, 1 to 200
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
@@ -45,7 +47,7 @@ local function recover(K, A)
   local lost, corrupt = {}, {}
   for _, id in ipairs(expired) do
     local values, fault = read_record(id, 'token', 'started_at', 'worker', 'attempts', 'recoveries', 'rev',
-      'priority', 'seq', 'cancel_requested')
+      'priority', 'seq', 'cancel_requested', 'type', 'unique_key')
     if not values then
       corrupt[#corrupt + 1] = { id, fault }
     elseif values[1] ~= 'running' then
@@ -69,13 +71,18 @@ local function recover(K, A)
       set('finished_at', text(NOW))
       redis.call('HDEL', record_key(id), 'cancel_requested')
       redis.call('ZADD', K.cancelled, NOW, id)
+      free_unique(id, values[12])
       count('cancelled')
     elseif recoveries > max_recoveries then
       set('state', 'dead')
       set('reason', 'poison')
       set('finished_at', text(NOW))
+      local job_type = values[11] or 'unknown'
+      set('fp', join_group(K, id, 'poison:' .. job_type, job_type .. '\npoison\n'))
       redis.call('ZADD', K.dead, NOW, id)
+      free_unique(id, values[12])
       count('dead')
+      count_type(K, 'dead', job_type)
       dead = dead + 1
     elseif recoveries == 1 then
       set('state', 'ready')
@@ -99,7 +106,7 @@ local function recover(K, A)
   for _, fault in ipairs(corrupt) do
     quarantine(K, fault[1], fault[2])
   end
-  if recovered > 0 then
+  if #expired > 0 then
     wake_if_claimable(K)
   end
   return { recovered, dead + #corrupt, #expired == limit and 1 or 0 }

@@ -1,9 +1,10 @@
 -- resume: jobs of a paused queue can be claimed again
 --
--- KEYS[1] guard  none  never exists, see _queue.lua
--- KEYS[2] meta   hash  paused
--- KEYS[3] ready  zset  claimable jobs
--- KEYS[4] wake   list  wake token
+-- KEYS[1] guard   none never exists, see _queue.lua
+-- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] ready   zset claimable jobs
+-- KEYS[4] running zset id -> lease expiry
+-- KEYS[5] wake    list wake token
 -- returns ok, already_done (it was not paused), not_found (no such queue)
 -- flags allow-oom
 -- uses _queue

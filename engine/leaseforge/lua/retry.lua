@@ -3,50 +3,23 @@
 -- An operator's replay of a dead job: failures and lost leases count anew, attempts, history and
 -- fencing go on. With `replace` = 1 the job runs with another payload from now on.
 --
--- KEYS[1] guard   none  never exists, see _queue.lua
--- KEYS[2] meta    hash  sequence, paused
--- KEYS[3] counts  hash  totals
--- KEYS[4] ready   zset  claimable jobs
--- KEYS[5] dead    zset  id -> finished
--- KEYS[6] wake    list  wake token
+-- KEYS[1] guard   none never exists, see _queue.lua
+-- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts  hash totals
+-- KEYS[4] types   hash job types told apart in statistics
+-- KEYS[5] ready   zset claimable jobs
+-- KEYS[6] running zset id -> lease expiry
+-- KEYS[7] dead    zset id -> finished
+-- KEYS[8] groups  hash dead groups: key -> title
+-- KEYS[9] wake    list wake token
 -- ARGV[1] id        text  the job
 -- ARGV[2] operation text  the operator's action; the same one again answers already_done
 -- ARGV[3] replace   int   1: `payload` replaces the job's payload
 -- ARGV[4] payload   bytes the new payload
--- returns answer (ok, already_done, not_found, conflict), the job's state
+-- returns answer (ok, already_done, not_found, conflict), the job's state, holder of its unique key or empty
 -- flags allow-oom
--- uses _queue
+-- uses _queue, _replay
 local function retry(K, A)
   check_sets(K)
-  local id, operation = A[1], A[2]
-  local key = record_key(id)
-  local values = read_record(id, 'last_op', 'priority', 'attempts', 'replays', 'rev', 'reason')
-  if not values then
-    return { 'not_found', '' }
-  end
-  if values[2] == operation then
-    return { 'already_done', values[1] }
-  end
-  local payload_gone = A[3] ~= '1' and redis.call('EXISTS', key .. ':in') == 0
-  if values[1] ~= 'dead' or payload_gone then
-    return { 'conflict', values[1] }
-  end
-  local seq = redis.call('HINCRBY', K.meta, 'seq', 1)
-  redis.call('ZREM', K.dead, id)
-  redis.call('HDEL', key, 'failures', 'recoveries', 'error', 'error_kind', 'reason', 'finished_at')
-  redis.call('HSET', key, 'state', 'ready', 'seq', text(seq), 'ready_at', text(NOW), 'last_op', operation,
-    'attempts_base', values[4] or '0', 'replays', text((tonumber(values[5]) or 0) + 1),
-    'rev', text((tonumber(values[6]) or 0) + 1))
-  if A[3] == '1' then
-    redis.call('SET', key .. ':in', A[4])
-    if #A[4] > 16384 then
-      redis.call('HSET', key, 'size', #A[4])
-    else
-      redis.call('HDEL', key, 'size')
-    end
-  end
-  redis.call('ZADD', K.ready, text(-(tonumber(values[3]) or 0)), ready_member(seq, id))
-  count('replayed')
-  wake_if_claimable(K)
-  return { 'ok', 'ready' }
+  return replay(K, A[1], A[2], { dead = true }, A[3] == '1' and A[4] or nil)
 end

@@ -2,26 +2,31 @@
 --
 -- Ends up to 200 attempts, each only under the token it was claimed with. A token that settled
 -- the job already answers already_done, any other fenced; both change nothing. A failure goes to
--- retrying while its budget lasts; a release gives the job back, uncharged, to its old place.
+-- retrying while its budget lasts; a release gives the job back, uncharged, to its old place. Only an
+-- accepted completion stores follow-ups: of this queue as jobs, of another one in the outbox.
 --
--- KEYS[1] guard      none    never exists, see _queue.lua
--- KEYS[2] meta       hash    paused
--- KEYS[3] counts     hash    totals
--- KEYS[4] ready      zset    claimable jobs
--- KEYS[5] running    zset    id -> lease expiry
--- KEYS[6] retrying   zset    id -> due
--- KEYS[7] completed  zset    id -> finished
--- KEYS[8] cancelled  zset    id -> finished
--- KEYS[9] dead       zset    id -> finished
--- KEYS[10] wake      list    wake token
--- ARGV[1...] id text | token text | outcome complete, fail, release or cancelled | result bytes | detail msgpack map or empty
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] ready     zset claimable jobs
+-- KEYS[6] running   zset id -> lease expiry
+-- KEYS[7] scheduled zset id -> due
+-- KEYS[8] retrying  zset id -> due
+-- KEYS[9] completed zset id -> finished
+-- KEYS[10] cancelled zset id -> finished
+-- KEYS[11] dead      zset id -> finished
+-- KEYS[12] groups    hash dead groups: key -> title
+-- KEYS[13] outbox    hash follow-ups for other queues
+-- KEYS[14] wake      list wake token
+-- ARGV[1...] id text | token text | outcome complete, fail, release or cancelled | result bytes | detail msgpack map or empty | follow_ups packed jobs or empty
 -- returns per job: the state it has now, or fenced, or already_done
 -- flags allow-oom
--- uses _queue
+-- uses _queue, enqueue
 -- Ends one attempt other than by success: answers the state it led to and adds that state's fields.
 local function settle_unsuccessful(K, id, token, outcome, detail, set)
   local values = read_record(id, 'started_at', 'worker', 'attempts', 'failures', 'priority', 'seq', 'releases',
-    'cancel_requested')
+    'cancel_requested', 'type')
   local state
   local failures = tonumber(values[5]) or 0
   if outcome == 'fail' then
@@ -30,13 +35,16 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
     set('error_kind', detail.kind or '')
     set('error', detail.head or '')
     count('failed')
+    count_type(K, 'failed', values[10])
   end
   if outcome == 'fail' and (detail.permanent or ((detail.max or 0) > 0 and failures >= detail.max)) then
     state = 'dead'
     set('reason', detail.permanent or 'attempts_exhausted')
     set('finished_at', text(NOW))
+    set('fp', join_group(K, id, detail.group or 'unknown', detail.title or 'unknown\n\n'))
     redis.call('ZADD', K.dead, NOW, id)
     count('dead')
+    count_type(K, 'dead', values[10])
   elseif outcome == 'cancelled' or values[9] == '1' then
     state = 'cancelled'
     set('finished_at', text(NOW))
@@ -60,12 +68,35 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
   return state
 end
 
+-- Follow-ups are packed as strings with their lengths before them: a queue, then what enqueue takes.
+-- Those of this queue are added to `flat`, the others go to the outbox under their own id.
+local function unpack_follow_ups(K, parent, packed, flat)
+  local at, fields = 1, {}
+  while at <= #packed do
+    fields[#fields + 1], at = struct.unpack('>I4c0', packed, at)
+    if #fields == 7 then
+      if fields[1] == '' then
+        for i = 2, 7 do
+          flat[#flat + 1] = fields[i]
+        end
+      else
+        local entry = struct.pack('>I4c0', #parent, parent)
+        for i = 1, 7 do
+          entry = entry .. struct.pack('>I4c0', #fields[i], fields[i])
+        end
+        redis.call('HSET', K.outbox, fields[2], entry)
+      end
+      fields = {}
+    end
+  end
+end
+
 local function settle(K, A)
   check_sets(K)
   local replies, accepted, seen = {}, {}, {}
-  for i = 1, #A, 5 do
+  for i = 1, #A, 6 do
     local id, token = A[i], A[i + 1]
-    local values = read_record(id, 'token', 'settled', 'started_at', 'rev', 'cancel_requested')
+    local values = read_record(id, 'token', 'settled', 'started_at', 'rev', 'cancel_requested', 'type', 'unique_key')
     if seen[id] == token or (values and values[3] == token) then
       replies[#replies + 1] = 'already_done'
     elseif seen[id] or not values or values[1] ~= 'running' or values[2] ~= token then
@@ -79,7 +110,7 @@ local function settle(K, A)
     end
   end
 
-  local leaving, completed, released = {}, {}, false
+  local leaving, completed, follow_ups = {}, {}, {}
   for _, job in ipairs(accepted) do
     local id, values, at = job.id, job.values, job.at
     local key = record_key(id)
@@ -90,7 +121,7 @@ local function settle(K, A)
     end
     local state = 'completed'
     leaving[#leaving + 1] = id
-    count_duration('run', NOW - (tonumber(values[4]) or NOW))
+    count_duration(K, 'run', NOW - (tonumber(values[4]) or NOW), values[7])
     if A[at + 2] == 'complete' then
       completed[#completed + 1] = text(NOW)
       completed[#completed + 1] = id
@@ -98,9 +129,15 @@ local function settle(K, A)
       if A[at + 3] ~= '' then
         redis.call('SET', key .. ':out', A[at + 3])
       end
+      count_type(K, 'completed', values[7])
+      if A[at + 5] ~= '' then
+        unpack_follow_ups(K, id, A[at + 5], follow_ups)
+      end
     else
       state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)
-      released = released or state == 'ready'
+    end
+    if ENDED[state] then
+      free_unique(id, values[8])
     end
     set('state', state)
     if values[6] then
@@ -116,7 +153,10 @@ local function settle(K, A)
     redis.call('ZADD', K.completed, unpack(completed))
     count('completed', #completed / 2)
   end
-  if released then
+  if #follow_ups > 0 then
+    enqueue(K, follow_ups)
+  end
+  if #leaving > 0 then
     wake_if_claimable(K)
   end
   return replies

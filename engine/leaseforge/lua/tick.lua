@@ -1,19 +1,22 @@
--- tick: one bounded sweep: recover, promote, trim
+-- tick: one bounded sweep: recover, promote, trim, and the statistics rolled up
 --
 -- Any number of workers may sweep one queue: each expiry, due time and trim is handled once. It
 -- also puts back a wake token that a worker took with it when it died.
 --
--- KEYS[1] guard       none    never exists, see _queue.lua
--- KEYS[2] meta        hash    lease_ms, swept_at, recover_from, sequence, paused
--- KEYS[3] counts      hash    totals
--- KEYS[4] ready       zset    claimable jobs
--- KEYS[5] running     zset    id -> lease expiry
--- KEYS[6] scheduled   zset    id -> due
--- KEYS[7] retrying    zset    id -> due
--- KEYS[8] completed   zset    id -> finished
--- KEYS[9] cancelled   zset    id -> finished
--- KEYS[10] dead       zset    id -> finished
--- KEYS[11] wake       list    wake token
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] ready     zset claimable jobs
+-- KEYS[6] running   zset id -> lease expiry
+-- KEYS[7] scheduled zset id -> due
+-- KEYS[8] retrying  zset id -> due
+-- KEYS[9] completed zset id -> finished
+-- KEYS[10] cancelled zset id -> finished
+-- KEYS[11] dead      zset id -> finished
+-- KEYS[12] groups    hash dead groups: key -> title
+-- KEYS[13] outbox    hash follow-ups for other queues
+-- KEYS[14] wake      list wake token
 -- ARGV[1] limit           int at most so many jobs for each of the three
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
@@ -24,11 +27,12 @@
 -- ARGV[8] dead_keep       int so many dead ones are kept
 -- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once
 -- flags allow-oom
--- uses _queue, recover, promote, trim
+-- uses _queue, recover, promote, trim, roll
 local function tick(K, A)
   local recovered = recover(K, { A[1], A[2], A[3], A[4] })
   local promoted = promote(K, { A[1] })
   local trimmed = trim(K, { A[1], A[5], A[6], A[7], A[8] })
+  roll(K)
   wake_if_claimable(K)
 
   local due = -1

@@ -1,13 +1,17 @@
 -- trim: completed | cancelled | dead -> gone
 --
 -- Removes up to `limit` ended jobs that are older than their state's age or beyond its count. By
--- count only what ended more than 60 s ago goes: a lost enqueue reply may still be repeated.
+-- count only what ended more than 60 s ago goes: a lost enqueue reply may still be repeated. The
+-- queue's own retention, if set, takes the place of what is passed.
 --
--- KEYS[1] guard      none    never exists, see _queue.lua
--- KEYS[2] counts     hash    totals
--- KEYS[3] completed  zset    id -> finished
--- KEYS[4] cancelled  zset    id -> finished
--- KEYS[5] dead       zset    id -> finished
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
+-- KEYS[3] counts    hash totals
+-- KEYS[4] types     hash job types told apart in statistics
+-- KEYS[5] completed zset id -> finished
+-- KEYS[6] cancelled zset id -> finished
+-- KEYS[7] dead      zset id -> finished
+-- KEYS[8] groups    hash dead groups: key -> title
 -- ARGV[1] limit       int at most so many jobs, 1 to 200
 -- ARGV[2] age_ms      int completed and cancelled jobs older than this go
 -- ARGV[3] keep        int so many completed, and so many cancelled ones are kept
@@ -19,9 +23,10 @@
 local function trim(K, A)
   check_sets(K)
   local left, removed = tonumber(A[1]), 0
+  local own = redis.call('HMGET', K.meta, 'keep_ms', 'keep', 'dead_keep_ms', 'dead_keep')
   for _, state in ipairs({ 'completed', 'cancelled', 'dead' }) do
-    local age = tonumber(state == 'dead' and A[4] or A[2])
-    local keep = tonumber(state == 'dead' and A[5] or A[3])
+    local age = tonumber(state == 'dead' and (own[3] or A[4]) or (own[1] or A[2]))
+    local keep = tonumber(state == 'dead' and (own[4] or A[5]) or (own[2] or A[3]))
     local excess = math.min(left, redis.call('ZCARD', K[state]) - keep)
     local cutoff = NOW - (excess > 0 and 60000 or age)
     local amount = excess > 0 and excess or left
@@ -29,6 +34,12 @@ local function trim(K, A)
       local ids = redis.call('ZRANGE', K[state], '-inf', '(' .. text(cutoff), 'BYSCORE', 'LIMIT', 0, amount)
       if #ids > 0 then
         redis.call('ZREM', K[state], unpack(ids))
+        if state == 'dead' then
+          for _, id in ipairs(ids) do
+            local record = read_record(id, 'fp')
+            leave_group(K, id, record and record[2])
+          end
+        end
         forget(ids)
         removed = removed + #ids
         left = left - #ids

@@ -1,0 +1,44 @@
+-- cancel: ready | scheduled | retrying -> cancelled; running -> running, asked to stop
+--
+-- A running job keeps its lease until its worker has heard of it at the next renewal; if it
+-- completes or fails for good first, that counts.
+--
+-- KEYS[1] guard     none never exists, see _queue.lua
+-- KEYS[2] counts    hash totals
+-- KEYS[3] types     hash job types told apart in statistics
+-- KEYS[4] ready     zset claimable jobs
+-- KEYS[5] scheduled zset id -> due
+-- KEYS[6] retrying  zset id -> due
+-- KEYS[7] cancelled zset id -> finished
+-- ARGV[1] id        text the job
+-- ARGV[2] operation text the operator's action; the same one again answers already_done
+-- returns answer (ok, already_done, not_found, conflict), the job's state
+-- flags allow-oom
+-- uses _queue
+local function cancel(K, A)
+  check_sets(K)
+  local id, operation = A[1], A[2]
+  local values = read_record(id, 'last_op', 'seq', 'rev', 'unique_key', 'cancel_requested')
+  if not values then
+    return { 'not_found', '' }
+  end
+  local state = values[1]
+  if values[2] == operation then
+    return { 'already_done', state }
+  end
+  local key = record_key(id)
+  local rev = text((tonumber(values[4]) or 0) + 1)
+  if state == 'running' then
+    redis.call('HSET', key, 'cancel_requested', '1', 'last_op', operation, 'rev', rev)
+    return { 'ok', state }
+  end
+  if ENDED[state] then
+    return { 'conflict', state }
+  end
+  redis.call('ZREM', K[state], state == 'ready' and ready_member(tonumber(values[3]) or 0, id) or id)
+  redis.call('HSET', key, 'state', 'cancelled', 'finished_at', text(NOW), 'last_op', operation, 'rev', rev)
+  redis.call('ZADD', K.cancelled, NOW, id)
+  free_unique(id, values[5])
+  count('cancelled')
+  return { 'ok', 'cancelled' }
+end

@@ -1,0 +1,31 @@
+-- forwarded: follow-ups leave the outbox, because their own queue has them or refuses them for good
+--
+-- A refusal is counted and noted in the log of the job that wrote the follow-up.
+--
+-- KEYS[1] guard  none never exists, see _queue.lua
+-- KEYS[2] counts hash totals
+-- KEYS[3] types  hash job types told apart in statistics
+-- KEYS[4] outbox hash follow-ups for other queues
+-- ARGV[1...] id text | parent text | refusal text or empty
+-- returns how many left
+-- flags allow-oom
+-- uses _queue
+local function forwarded(K, A)
+  local left = 0
+  for i = 1, #A, 3 do
+    if redis.call('HDEL', K.outbox, A[i]) == 1 then
+      left = left + 1
+      if A[i + 2] == '' then
+        count('forwarded')
+      else
+        count('follow_ups_refused')
+        if read_record(A[i + 1]) then
+          local key = record_key(A[i + 1]) .. ':log'
+          redis.call('RPUSH', key, cmsgpack.pack({ 0, NOW, '', A[i + 2] }))
+          redis.call('LTRIM', key, -200, -1)
+        end
+      end
+    end
+  end
+  return left
+end

@@ -1,0 +1,32 @@
+-- roll: adds closed 10 s buckets to their 5 min and 1 h buckets
+--
+-- Each bucket is added once, in order; at most 60 a call. Coarse buckets live 26 h and 8 days.
+--
+-- KEYS[1] guard none never exists, see _queue.lua
+-- KEYS[2] meta  hash paused, sequence, fence, limits, sweep times
+-- returns how many buckets were added
+-- flags allow-oom
+-- uses _queue
+local function roll(K)
+  local open = math.floor(NOW / 10000)
+  local first = math.max(tonumber(redis.call('HGET', K.meta, 'rolled') or open - 1), open - 720)
+  local last = math.min(open, first + 60)
+  if last <= first then
+    return 0
+  end
+  for bucket = first, last - 1 do
+    local flat = redis.call('HGETALL', PREFIX .. 'stats:10:' .. text(bucket))
+    for _, step in ipairs({ { 300, 93600000 }, { 3600, 691200000 } }) do
+      local coarse = PREFIX .. 'stats:' .. step[1] .. ':' .. text(math.floor(bucket * 10 / step[1]))
+      local is_new = false
+      for i = 1, #flat, 2 do
+        is_new = redis.call('HINCRBY', coarse, flat[i], flat[i + 1]) == tonumber(flat[i + 1]) or is_new
+      end
+      if is_new then
+        redis.call('PEXPIRE', coarse, step[2])
+      end
+    end
+  end
+  redis.call('HSET', K.meta, 'rolled', text(last))
+  return last - first
+end

@@ -1,0 +1,1 @@
+"""The control API, and the server that carries it and the console."""

@@ -1,0 +1,133 @@
+"""The composition root: settings and a store become the application."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from litestar import Litestar, Request, Response, Router
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+
+from leaseforge.store import Store, connect
+from leaseforge_api.bodies import MAX_BODY_BYTES
+from leaseforge_api.edge import Edge
+from leaseforge_api.problems import answer_problem
+from leaseforge_api.routes import auth, jobs, openapi, probes, queues, system, workers
+from leaseforge_api.services import build_services
+from leaseforge_api.settings import ServerSettings
+from leaseforge_api.version import VERSION
+from leaseforge_auth.addresses import client_address
+from leaseforge_auth.guards import AUTH
+from leaseforge_auth.identity import Identity
+from leaseforge_console.paths import HOME
+from leaseforge_console.routes import console_part
+from leaseforge_console.settings import ConsoleSettings
+
+T = TypeVar("T")
+
+# How long a request may wait for Redis to come back before it is answered with 503.
+STORE_PATIENCE_S = 2.0
+
+
+def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar:
+    """The whole server: API, console, probes. A store that is handed in stays open when the application ends.
+
+    `app.state.stop` is set when the server is told to stop, so that open streams end.
+    """
+    is_own_store = store is None
+    connected = store or connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S)
+    services = build_services(settings, connected)
+    root_path = settings.auth.root_path
+    console = console_part(_console_settings(settings))
+    stop = asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        try:
+            await services.accounts.bootstrap(settings.auth.declared_accounts)
+            async with console.live_updates(app, connected, stop):
+                yield
+        finally:
+            stop.set()
+            services.passwords.close()
+            if is_own_store:
+                await connected.aclose()
+
+    def caller_address(request: Request[Any, Any, Any]) -> str:
+        peer = request.client.host if request.client else None
+        forwarded = request.headers.getall("x-forwarded-for", [])
+        return client_address(peer, forwarded, settings.auth.trusted_proxies)
+
+    def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+        is_page = (request.scope["path"] + "/").startswith(HOME + "/")
+        return console.answer_error(request, error) if is_page else answer_problem(request, error)
+
+    app = Litestar(
+        route_handlers=[
+            Router(
+                "/api",
+                route_handlers=[auth.router, jobs.router, openapi.router, queues.router, system.router, workers.router],
+                opt={AUTH: "bearer"},
+            ),
+            probes.router,
+            console.router,
+        ],
+        middleware=[services.authenticate],
+        exception_handlers={Exception: answer_error},
+        dependencies={
+            "store": _always(connected),
+            "accounts": _always(services.accounts),
+            "sessions": _always(services.sessions),
+            "tokens": _always(services.tokens),
+            "server_settings": _always(settings),
+            "identity": Provide(caller_identity, sync_to_thread=False),
+            "client_address": Provide(caller_address, sync_to_thread=False),
+        },
+        lifespan=[lifespan],
+        state=State({"stop": stop, "root_path": root_path}),
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=_openapi(),
+        debug=False,
+        pdb_on_exception=False,
+        logging_config=None,
+    )
+    app.asgi_handler = Edge(app.asgi_handler, root_path=root_path, is_https=settings.auth.is_https)
+    return app
+
+
+def caller_identity(request: Request[Identity, Any, Any]) -> Identity:
+    """Who asks; the middleware has seen to it that somebody does."""
+    return request.user
+
+
+def _always(value: T) -> Provide:
+    def provide() -> Any:
+        return value
+
+    return Provide(provide, sync_to_thread=False)
+
+
+def _console_settings(settings: ServerSettings) -> ConsoleSettings:
+    return ConsoleSettings(
+        version=VERSION,
+        root_path=settings.auth.root_path,
+        environment=settings.http.environment,
+        secure=settings.auth.is_https,
+        trusted_proxies=settings.auth.trusted_proxies,
+    )
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Leaseforge",
+        version=VERSION,
+        description="Control API of Leaseforge: background jobs on Redis with leases and fencing.",
+        security=[{"bearer": []}],
+        components=Components(
+            security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
+        ),
+        openapi_router=openapi.NoPages("/api", route_handlers=[]),
+    )

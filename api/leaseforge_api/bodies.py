@@ -1,0 +1,160 @@
+"""Request bodies: strict JSON into the request's own types, with every problem named at once."""
+
+import re
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import msgspec
+from litestar.dto import AbstractDTO
+from litestar.openapi.spec import Reference, Schema
+from litestar.typing import FieldDefinition
+
+from leaseforge.errors import BadInput, FieldProblem
+from leaseforge_api.errors import UnsupportedContentType
+
+T = TypeVar("T")
+
+MAX_DEPTH = 64
+ENVELOPE_BYTES = 64 * 1024
+"""What a request may carry around its payload: type, queue, tags."""
+MAX_BODY_BYTES = 1024 * 1024 + ENVELOPE_BYTES
+MAX_BULK_BODY_BYTES = 16 * 1024 * 1024
+MAX_PROBLEMS = 100
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_PLACE = re.compile(r"^(?P<message>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
+
+
+class JsonBody(AbstractDTO[T]):
+    """Reads a handler's `data` with `read_json`, so that a payload arrives as the very bytes that were sent."""
+
+    def decode_bytes(self, value: bytes) -> T:
+        """The body as the handler's type. Raises UnsupportedContentType and BadInput."""
+        check_content_type(self.asgi_connection.headers.get("content-type", ""))
+        return read_json(value, self.model_type)
+
+    @classmethod
+    def generate_field_definitions(cls, model_type: type[Any]) -> Any:
+        """Not used: no transfer model is generated."""
+        return iter(())
+
+    @classmethod
+    def detect_nested_field(cls, field_definition: FieldDefinition) -> bool:
+        """Not used: no transfer model is generated."""
+        return False
+
+    @classmethod
+    def is_supported_model_type_field(cls, field_definition: FieldDefinition) -> bool:
+        """Only request bodies: answers are encoded as they are."""
+        return False
+
+    @classmethod
+    def create_for_field_definition(
+        cls, field_definition: FieldDefinition, handler_id: str, backend_cls: Any = None
+    ) -> None:
+        """No transfer model is needed."""
+
+    @classmethod
+    def create_openapi_schema(
+        cls, field_definition: FieldDefinition, handler_id: str, schema_creator: Any
+    ) -> Reference | Schema:
+        """The documented body is the handler's type itself."""
+        schema: Reference | Schema = schema_creator.for_field_definition(field_definition)
+        return schema
+
+
+def check_content_type(value: str) -> None:
+    """Refuse a body that is not declared as JSON: browsers send other types across sites without asking first."""
+    media_type, _, parameters = value.partition(";")
+    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+    if media_type.strip().lower() != "application/json" or charset not in ("", "utf-8"):
+        raise UnsupportedContentType(value)
+
+
+def read_json(body: bytes, model: type[T]) -> T:
+    """The body as `model`. Raises BadInput: malformed, wrong types, unknown fields (each is named)."""
+    try:
+        body.decode()
+        return msgspec.json.decode(body, type=model)
+    except UnicodeDecodeError as error:
+        raise _bad("", "the body is not valid UTF-8") from error
+    except RecursionError as error:
+        raise _bad("", f"the JSON is nested deeper than {MAX_DEPTH} levels") from error
+    except msgspec.ValidationError as error:
+        raise BadInput(_problems(body, model) or [_problem("", error)]) from error
+    except msgspec.DecodeError as error:
+        raise _bad("", f"the body is not JSON: {error}") from error
+
+
+def check_depth(raw: bytes, field: str) -> None:
+    """Refuse (BadInput) well-formed JSON nested deeper than 64 levels: no tool that shows it would cope."""
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return
+    brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return
+    raise _bad(field, f"the JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+def _problems(body: bytes, model: type[Any], prefix: str = "") -> list[FieldProblem]:
+    """Every unknown, missing and wrong field of an object: the decoder itself stops at the first."""
+    try:
+        given = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return [FieldProblem(prefix.rstrip("."), "must be a JSON object")]
+    fields = {field.encode_name: field for field in msgspec.structs.fields(model)}
+    problems = [FieldProblem(prefix + name, "is not a known field") for name in given if name not in fields]
+    for name, field in fields.items():
+        if name not in given:
+            if field.required:
+                problems.append(FieldProblem(prefix + name, "is required"))
+            continue
+        if (items := _list_of_structs(field.type)) is not None:
+            problems += _problems_of_items(bytes(given[name]), items, prefix + name)
+            continue
+        try:
+            msgspec.json.decode(given[name], type=field.type)
+        except msgspec.ValidationError as error:
+            problems.append(_problem(prefix + name, error))
+    return problems[:MAX_PROBLEMS]
+
+
+def _problems_of_items(raw: bytes, model: type[Any], name: str) -> list[FieldProblem]:
+    try:
+        items = msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError as error:
+        return [_problem(name, error)]
+    problems: list[FieldProblem] = []
+    for index, item in enumerate(items):
+        if len(problems) >= MAX_PROBLEMS:
+            break
+        try:
+            msgspec.json.decode(item, type=model)
+        except msgspec.ValidationError:
+            problems += _problems(bytes(item), model, f"{name}[{index}].")
+    return problems
+
+
+def _list_of_structs(annotation: Any) -> type[msgspec.Struct] | None:
+    """The Struct in `list[Struct]`, None for any other type."""
+    bare = annotation.__origin__ if get_origin(annotation) is Annotated else annotation
+    if get_origin(bare) is not list:
+        return None
+    (item,) = get_args(bare)
+    return item if isinstance(item, type) and issubclass(item, msgspec.Struct) else None
+
+
+def _problem(field: str, error: msgspec.ValidationError) -> FieldProblem:
+    """The decoder's message in our words: `Expected `int`, got `str` - at `$.a`` -> a: must be int, not str."""
+    found = _PLACE.match(str(error))
+    message, place = (found["message"], found["place"] or "") if found else (str(error), "")
+    inner = place.removeprefix("$").removeprefix(".")
+    name = f"{field}.{inner}" if field and inner and not inner.startswith("[") else field + inner
+    message = message.replace("`", "").replace("Expected ", "must be ", 1).replace(", got ", ", not ", 1)
+    return FieldProblem(name, message[:1].lower() + message[1:])
+
+
+def _bad(field: str, message: str) -> BadInput:
+    return BadInput([FieldProblem(field, message)])

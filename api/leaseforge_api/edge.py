@@ -1,0 +1,121 @@
+"""The outermost layer of the server: what holds for every answer, also for errors and paths that do not exist."""
+
+import time
+from collections.abc import MutableMapping
+from typing import Any, cast
+
+import structlog
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from leaseforge import events
+from leaseforge_api.request_ids import HEADER, request_id
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+)
+ON_EVERY_ANSWER = {
+    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    # Not no-referrer: browsers would then send `Origin: null` with our own forms.
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+}
+UNLESS_SET = {b"cache-control": b"no-store"}
+ONE_YEAR = b"max-age=31536000"
+
+log = structlog.get_logger()
+
+
+class Edge:
+    """Wraps the whole application: request id, path prefix, HEAD, security headers, one log line a request.
+
+    HEAD is answered as GET without the body. A path prefix is taken off whether the proxy in front keeps it or
+    strips it, so that routes never see it.
+    """
+
+    def __init__(self, app: ASGIApp, *, root_path: str, is_https: bool) -> None:
+        self.app = app
+        self.root_path = root_path
+        self.always = ON_EVERY_ANSWER | ({b"strict-transport-security": ONE_YEAR} if is_https else {})
+
+    async def __call__(self, connection: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; other connections are passed on as they are."""
+        if connection["type"] != ScopeType.HTTP:
+            await self.app(connection, receive, send)
+            return
+        scope = cast("MutableMapping[str, Any]", connection)
+        started = time.perf_counter()
+        is_head = scope["method"] == "HEAD"
+        scope["root_path"] = ""
+        if self.root_path and (scope["path"] + "/").startswith(self.root_path + "/"):
+            scope["path"] = scope["path"][len(self.root_path) :] or "/"
+        if is_head:
+            # A copy: the server below has to know that it is HEAD, or it would wait for the body.
+            scope = {**scope, "method": "GET"}
+        answer = _Answer(send, self._headers(scope), is_head=is_head)
+        try:
+            with structlog.contextvars.bound_contextvars(request_id=request_id(scope)):
+                try:
+                    await self.app(cast(Scope, scope), receive, answer)
+                finally:
+                    self._log(scope, answer, "HEAD" if is_head else scope["method"], started)
+        except Exception:
+            # The head of the answer is out and the body was not wanted: what ended the body does not matter.
+            if not answer.is_cut_short:
+                raise
+
+    def _headers(self, scope: MutableMapping[str, Any]) -> dict[bytes, bytes]:
+        return self.always | {HEADER: request_id(scope).encode()}
+
+    def _log(self, scope: MutableMapping[str, Any], answer: "_Answer", method: str, started: float) -> None:
+        identity = scope.get("user")
+        log.info(
+            events.REQUEST_ANSWERED,
+            method=method,
+            # The template, not the path: paths hold ids chosen by callers.
+            route=scope.get("path_template") or "unmatched",
+            status=answer.status,
+            duration_ms=round((time.perf_counter() - started) * 1000, 1),
+            user=identity.username if identity is not None else None,
+        )
+
+
+class _BodyNotWanted(Exception):
+    """Ends an application that goes on sending a body after the answer to HEAD is complete."""
+
+
+class _Answer:
+    """Passes an answer on with the headers every answer carries, and without its body for HEAD."""
+
+    def __init__(self, send: Any, headers: dict[bytes, bytes], *, is_head: bool) -> None:
+        self.send = send
+        self.headers = headers
+        self.is_head = is_head
+        self.status = 0
+        self.is_cut_short = False
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = int(message["status"])
+            sent = [(name.lower(), value) for name, value in message.get("headers", ())]
+            own = [(name, _with_head(name, value)) for name, value in sent if name not in self.headers]
+            names = {name for name, _ in own}
+            added = self.headers | {name: value for name, value in UNLESS_SET.items() if name not in names}
+            message = {**message, "headers": [*own, *added.items()]}
+        elif message["type"] == "http.response.body" and self.is_head:
+            if self.is_cut_short:
+                raise _BodyNotWanted
+            self.is_cut_short = bool(message.get("more_body"))
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self.send(message)
+
+
+def _with_head(name: bytes, value: bytes) -> bytes:
+    """The list of methods in Allow, with HEAD wherever GET is."""
+    if name != b"allow":
+        return value
+    methods = {method.strip() for method in value.split(b",")}
+    return b", ".join(sorted(methods | ({b"HEAD"} if b"GET" in methods else set())))

@@ -1,0 +1,139 @@
+"""Errors as answers: every refusal and every fault leaves the API as one problem+json document (RFC 9457).
+
+HTTP status codes live here and nowhere else.
+"""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
+
+from leaseforge import errors, events
+from leaseforge_api.errors import UnsupportedContentType
+from leaseforge_api.request_ids import request_id
+from leaseforge_auth import errors as auth
+
+MEDIA_TYPE = "application/problem+json"
+# A body with a thousand broken jobs must not be answered with a thousand lines.
+MAX_ERRORS = 100
+
+log = structlog.get_logger()
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """One broken rule: the field as the request names it (`jobs[3].priority`), and what would be right."""
+
+    field: str
+    message: str
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """A problem document. `type` names the kind for programs, `detail` tells a person what to do about this one."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: list[FieldError]
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """How one kind of exception is answered; `detail` replaces the exception's own words where those would not help."""
+
+    status: int
+    slug: str
+    title: str
+    detail: str = ""
+    retry_after_s: int | None = None
+
+
+_KINDS: Mapping[type[Exception], _Kind] = {
+    errors.PayloadTooLarge: _Kind(413, "payload-too-large", "The payload is too large"),
+    errors.BadInput: _Kind(400, "invalid-request", "The request is not valid"),
+    errors.JobNotFound: _Kind(404, "job-not-found", "No such job"),
+    errors.QueueNotFound: _Kind(404, "queue-not-found", "No such queue"),
+    errors.InvalidTransition: _Kind(409, "invalid-transition", "The job's state does not allow this"),
+    errors.IdempotencyConflict: _Kind(422, "idempotency-conflict", "The idempotency key belongs to another job"),
+    errors.TooManyQueues: _Kind(409, "too-many-queues", "There are too many queues"),
+    errors.StoreFull: _Kind(
+        503, "store-full", "Redis is full", "Redis has no memory left for new jobs: purge some, or give it more", 30
+    ),
+    errors.StoreUnavailable: _Kind(
+        503, "store-unavailable", "Redis cannot be reached", "Redis cannot be reached: repeating the request is safe", 2
+    ),
+    errors.StoreUnsuitable: _Kind(503, "store-unsuitable", "Redis must not be used as it is set up"),
+    auth.NotAuthenticated: _Kind(401, "not-authenticated", "Authentication is required"),
+    auth.NotPermitted: _Kind(403, "not-permitted", "Not allowed"),
+    auth.CrossSiteRequest: _Kind(403, "cross-site-request", "The request was not sent by this console"),
+    auth.TryAgainLater: _Kind(429, "try-again-later", "Too many requests"),
+    UnsupportedContentType: _Kind(415, "unsupported-content-type", "The content type is not supported"),
+    RecursionError: _Kind(400, "invalid-request", "The request is not valid", "the JSON is nested too deep"),
+}
+_FAULT = _Kind(500, "internal-error", "Something went wrong here", "the error was logged with the request id above")
+
+
+def problem_of(request: Request[Any, Any, Any], error: Exception) -> tuple[Problem, dict[str, str]]:
+    """The document and the headers that answer this exception; a fault of ours is logged here, once."""
+    kind = _kind_of(error)
+    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR and kind.status != HTTPStatus.SERVICE_UNAVAILABLE:
+        log.error(events.REQUEST_FAILED, request_id=request_id(request.scope), exc_info=error)
+    document = Problem(
+        type=f"urn:leaseforge:problem:{kind.slug}",
+        title=kind.title,
+        status=kind.status,
+        detail=kind.detail or str(error),
+        instance=request.scope["path"],
+        request_id=request_id(request.scope),
+        errors=_field_errors(error),
+    )
+    return document, _headers_of(error, kind)
+
+
+def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
+    """The exception handler of everything that is not a page."""
+    document, headers = problem_of(request, error)
+    return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _kind_of(error: Exception) -> _Kind:
+    for cls in type(error).__mro__:
+        if (kind := _KINDS.get(cls)) is not None:
+            return kind
+    if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        status = HTTPStatus(error.status_code)
+        slug = status.phrase.lower().replace(" ", "-")
+        return _Kind(status, slug, status.phrase, _DETAILS.get(status) or error.detail or status.phrase)
+    return _FAULT
+
+
+_DETAILS: Mapping[int, str] = {
+    404: "nothing is served at this path",
+    405: "this path does not support the method: see Allow",
+    413: "the request body is larger than this path accepts",
+}
+
+
+def _field_errors(error: Exception) -> list[FieldError]:
+    if isinstance(error, errors.BadInput):
+        return [FieldError(problem.field, problem.message) for problem in error.problems[:MAX_ERRORS]]
+    if isinstance(error, ValidationException) and isinstance(error.extra, Sequence):
+        return [FieldError(str(item.get("key", "")), str(item.get("message", ""))) for item in error.extra]
+    return []
+
+
+def _headers_of(error: Exception, kind: _Kind) -> dict[str, str]:
+    if isinstance(error, auth.NotAuthenticated):
+        return {"WWW-Authenticate": 'Bearer error="invalid_token"' if error.had_credential else "Bearer"}
+    if isinstance(error, auth.TryAgainLater):
+        return {"Retry-After": str(error.retry_after_s)}
+    if kind.retry_after_s is not None:
+        return {"Retry-After": str(kind.retry_after_s)}
+    if isinstance(error, MethodNotAllowedException):
+        return {"Allow": (error.headers or {}).get("allow", "")}
+    return {}

@@ -1,0 +1,1 @@
+"""The API's routes, one file for each kind of thing they are about."""

@@ -1,0 +1,50 @@
+"""Login with a password, who one is, logout."""
+
+import time
+from typing import Any
+
+from litestar import Request, Router, get, post
+
+from leaseforge_api.bodies import JsonBody
+from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, user
+from leaseforge_api.schemas.values import instant_of
+from leaseforge_auth.access import AccessTokens
+from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.errors import NotAuthenticated
+from leaseforge_auth.guards import any_identity, public
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.roles import permissions_of
+from leaseforge_auth.tokens import Claims
+
+
+@post("/login", status_code=200, dto=JsonBody[LoginRequest], security=[{}], **public())
+async def login(data: LoginRequest, accounts: Accounts, tokens: AccessTokens, client_address: str) -> LoginAnswer:
+    """Exchanges a username and its password for an access token."""
+    account = await accounts.authenticate(data.username, data.password, address=client_address)
+    if account is None:
+        raise NotAuthenticated("the username or the password is wrong")
+    issued = tokens.issue(account)
+    identity = Identity(account.username, account.roles, permissions_of(account.roles), "token")
+    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+
+
+@get("/config", sync_to_thread=False, security=[{}], **public())
+def login_methods() -> LoginMethods:
+    """Which ways to log in are open here."""
+    return LoginMethods(password=True)
+
+
+@get("/me", sync_to_thread=False, **any_identity())
+def me(request: Request[Identity, Claims, Any], identity: Identity) -> Me:
+    """The account behind the token, with what it may do now."""
+    shown = user(identity)
+    return Me(shown.username, shown.roles, shown.permissions, instant_of(request.auth.expires_at))
+
+
+@post("/logout", status_code=204, **any_identity())
+async def logout(request: Request[Identity, Claims, Any], tokens: AccessTokens) -> None:
+    """Ends the token that was shown."""
+    await tokens.revoke(request.auth, now_s=time.time())
+
+
+router = Router("/auth", route_handlers=[login, login_methods, me, logout], tags=["auth"])

@@ -1,0 +1,44 @@
+"""What orchestrators and Prometheus ask, without login."""
+
+from litestar import Response, Router, get
+
+from leaseforge.errors import StoreError
+from leaseforge.store import Store
+from leaseforge_api.metrics import CONTENT_TYPE, exposition
+from leaseforge_api.schemas.system import Alive, Health
+from leaseforge_auth.guards import public
+
+
+@get("/livez", sync_to_thread=False, **public())
+def livez() -> Alive:
+    """The process answers. Redis being away is no reason to restart it."""
+    return Alive("ok")
+
+
+@get("/health", **public())
+async def health(store: Store) -> Response[Health]:
+    """Whether the server can do its work: 503 without Redis."""
+    return await _health(store, "ok")
+
+
+@get("/ready", **public())
+async def ready(store: Store) -> Response[Health]:
+    """Whether requests should be sent here: 503 without Redis."""
+    return await _health(store, "ready")
+
+
+@get("/metrics", **public())
+async def metrics(store: Store) -> Response[bytes]:
+    """Counters and depths of the whole installation, read from Redis now; 503 if it cannot be read at all."""
+    return Response(await exposition(store), media_type=CONTENT_TYPE)
+
+
+async def _health(store: Store, word: str) -> Response[Health]:
+    try:
+        await store.ping()
+    except StoreError:
+        return Response(Health("unavailable", "unreachable"), status_code=503)
+    return Response(Health(word, "ok"))
+
+
+router = Router("/", route_handlers=[livez, health, ready, metrics], include_in_schema=False)

@@ -1,0 +1,89 @@
+"""Queues: how they are, what is in them, pause, resume, purge."""
+
+from typing import Annotated
+
+import structlog
+from litestar import Router, get, post
+from litestar.params import FromPath, QueryParameter
+from msgspec import UNSET
+
+from leaseforge import events, operations, reads
+from leaseforge.jobs import JobState
+from leaseforge.store import Store
+from leaseforge_api.bodies import JsonBody
+from leaseforge_api.schemas.job import JobShown, job_shown
+from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
+from leaseforge_api.schemas.queues import PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
+from leaseforge_auth.guards import permission
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.permissions import Permission
+
+State = Annotated[JobState, QueryParameter(name="state", description="Jobs in this state.")]
+
+log = structlog.get_logger()
+
+
+@get("/", **permission(Permission.QUEUES_READ))
+async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Queue]:
+    """All queues by name."""
+    offset = offset_of(cursor)
+    infos = await store.run(reads.queues())
+    items = [queue(info) for info in infos[offset : offset + limit]]
+    following = cursor_after(offset=offset, count=len(items), total=len(infos))
+    return Listed(items, len(infos), following)
+
+
+@get("/{name:str}", **permission(Permission.QUEUES_READ))
+async def show(name: FromPath[str], store: Store) -> Queue:
+    """One queue."""
+    return queue(await store.run(reads.queue(name)))
+
+
+@get("/{name:str}/jobs", **permission(Permission.JOBS_READ))
+async def jobs(
+    name: FromPath[str],
+    store: Store,
+    in_state: State = JobState.READY,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> Listed[JobShown]:
+    """The queue's jobs in one state, without payloads.
+
+    Ready ones in the order they will be claimed, scheduled and retrying by due time, running by lease expiry, ended
+    ones newest first.
+    """
+    offset = offset_of(cursor)
+    await store.run(reads.queue(name))
+    page = await store.run(reads.jobs(name, in_state, offset=offset, limit=limit))
+    items = [job_shown(job, with_payload=False, in_list=True) for job in page.items]
+    return Listed(items, page.total, cursor_after(offset=offset, count=len(items), total=page.total))
+
+
+@post("/{name:str}/pause", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
+async def pause(name: FromPath[str], store: Store, identity: Identity, data: QueueAction | None = None) -> Queue:
+    """No job of the queue is claimed once this has answered; running ones go on. Pausing a paused queue is fine."""
+    await store.run(operations.pause(name))
+    log.info(events.QUEUE_PAUSED, queue=name, user=identity.username, reason=data.reason if data else None)
+    return queue(await store.run(reads.queue(name)))
+
+
+@post("/{name:str}/resume", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
+async def resume(name: FromPath[str], store: Store, identity: Identity, data: QueueAction | None = None) -> Queue:
+    """Jobs of the queue are claimed again."""
+    await store.run(operations.resume(name))
+    log.info(events.QUEUE_RESUMED, queue=name, user=identity.username, reason=data.reason if data else None)
+    return queue(await store.run(reads.queue(name)))
+
+
+@post("/{name:str}/purge", status_code=200, dto=JsonBody[PurgeRequest], **permission(Permission.QUEUES_WRITE))
+async def purge(name: FromPath[str], store: Store, identity: Identity, data: PurgeRequest | None = None) -> PurgeAnswer:
+    """Removes the queue's ready jobs: those of the moment the caller was shown (`frozen`), or of now."""
+    asked = data or PurgeRequest()
+    shown = queue(await store.run(reads.queue(name))).frozen
+    frozen = shown if asked.frozen is UNSET else asked.frozen
+    done = await store.run(operations.purge(name, sequence=frozen.sequence, as_of_ms=frozen.as_of_ms))
+    log.info(events.QUEUE_PURGED, queue=name, removed=done.removed, user=identity.username, reason=asked.reason)
+    return PurgeAnswer(done.removed)
+
+
+router = Router("/queues", route_handlers=[index, show, jobs, pause, resume, purge], tags=["queues"])

@@ -1,0 +1,33 @@
+"""Workers: who is there, and what runs where."""
+
+from litestar import Router, get
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
+
+from leaseforge import reads
+from leaseforge.store import Store
+from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
+from leaseforge_api.schemas.workers import Worker, worker
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+
+
+@get("/", **permission(Permission.WORKERS_READ))
+async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Worker]:
+    """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
+    offset = offset_of(cursor)
+    page = await store.run(reads.workers(offset=offset, limit=limit))
+    items = [worker(info) for info in page.items]
+    return Listed(items, page.total, cursor_after(offset=offset, count=limit, total=page.total))
+
+
+@get("/{worker_id:str}", **permission(Permission.WORKERS_READ))
+async def show(worker_id: FromPath[str], store: Store) -> Worker:
+    """One worker."""
+    for info in (await store.run(reads.workers())).items:
+        if info.id == worker_id:
+            return worker(info)
+    raise NotFoundException
+
+
+router = Router("/workers", route_handlers=[index, show], tags=["workers"])

@@ -1,0 +1,53 @@
+"""Login and who somebody is."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from leaseforge_api.schemas.values import Instant
+from leaseforge_auth.identity import Identity
+
+
+class LoginRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A username and its password."""
+
+    username: Annotated[str, Meta(min_length=1, max_length=256)]
+    password: Annotated[str, Meta(min_length=1)]
+
+
+class User(Struct, frozen=True):
+    """An account and what it may do now."""
+
+    username: str
+    roles: list[str]
+    permissions: list[str]
+
+
+class LoginAnswer(Struct, frozen=True):
+    """An access token; `expires_in` seconds from now it is worth nothing."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    user: User
+
+
+class Me(Struct, frozen=True):
+    """The caller, and when the token shown ends."""
+
+    username: str
+    roles: list[str]
+    permissions: list[str]
+    expires_at: Instant
+
+
+class LoginMethods(Struct, frozen=True):
+    """How one can log in here."""
+
+    password: bool
+    oidc: None = None
+
+
+def user(identity: Identity) -> User:
+    """An identity as answers show it."""
+    return User(identity.username, [*identity.roles], sorted(identity.permissions))

@@ -1,0 +1,34 @@
+"""Values every answer writes the same way."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+
+Instant = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"}, examples=["2026-08-19T15:30:00.000Z"])]
+"""An instant in UTC with milliseconds."""
+
+Json = Annotated[Any, msgspec.Meta(description="any JSON value")]
+
+
+def instant(at: datetime) -> Instant:
+    """The instant as answers write it."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant_or_none(at: datetime | None) -> Instant | None:
+    """The same for what may not have happened."""
+    return None if at is None else instant(at)
+
+
+def seconds(ms: int | None) -> float | None:
+    """Milliseconds as the seconds answers speak in."""
+    return None if ms is None else ms / 1000
+
+
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=500, description="why, for whoever reads the log later")]
+
+
+def instant_of(unix_s: float) -> Instant:
+    """A Unix time as answers write it."""
+    return instant(datetime.fromtimestamp(unix_s, UTC))

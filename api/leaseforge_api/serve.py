@@ -1,0 +1,80 @@
+"""Runs the application: checks Redis first, listens, and stops without leaving streams or requests behind."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import structlog
+import uvicorn
+
+from leaseforge import events, logs
+from leaseforge.errors import LeaseforgeError
+from leaseforge.store import connect
+from leaseforge_api.app import STORE_PATIENCE_S, create_app
+from leaseforge_api.settings import ServerSettings
+
+GRACE_S = 10
+
+log = structlog.get_logger()
+
+
+class CannotServe(LeaseforgeError):
+    """The server could not start to listen."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn that tells the application first: it would wait for streams that only end when told to."""
+
+    def __init__(self, config: uvicorn.Config, *, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to stop."""
+        self._on_stop()
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: ServerSettings) -> None:
+    """Serve until SIGTERM or SIGINT. Raises StoreUnavailable or StoreUnsuitable (Redis), CannotServe (address)."""
+    logs.configure(settings.http.log_level)
+    asyncio.run(run_server(settings))
+
+
+async def run_server(settings: ServerSettings) -> None:
+    """The same inside a running loop."""
+    async with connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S) as store:
+        await store.check()
+        app = create_app(settings, store)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_S,
+            h11_max_incomplete_event_size=64 * 1024,
+        )
+        server = Server(config, on_stop=app.state.stop.set)
+        with _listen(settings.http.api_addr) as listening:
+            log.info(events.SERVER_STARTED, address=_text(listening.getsockname()))
+            await server.serve(sockets=[listening])
+        if not server.started:
+            raise CannotServe("the server did not start: the log says why")
+        log.info(events.SERVER_STOPPED)
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        return socket.create_server(address, family=family, backlog=2048)
+    except OSError as error:
+        raise CannotServe(f"cannot listen on {_text(address)} (LEASEFORGE_API_ADDR): {error.strerror}") from error
+
+
+def _text(address: tuple[Any, ...]) -> str:
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return f"{host}:{address[1]}"

@@ -1,0 +1,44 @@
+"""What the server is made of: accounts, tokens and sessions on one store."""
+
+from dataclasses import dataclass
+
+from leaseforge.store import Store
+from leaseforge_api.settings import ServerSettings
+from leaseforge_auth.access import AccessTokens
+from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.cookies import session_cookie
+from leaseforge_auth.middleware import Authenticate
+from leaseforge_auth.passwords import Passwords
+from leaseforge_auth.sessions import Sessions
+from leaseforge_auth.throttle import LoginThrottle
+from leaseforge_auth.tokens import TokenKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Built once a server, handed to routes by name."""
+
+    store: Store
+    passwords: Passwords
+    accounts: Accounts
+    tokens: AccessTokens
+    sessions: Sessions
+    authenticate: Authenticate
+
+
+def build_services(settings: ServerSettings, store: Store) -> Services:
+    """The services of one server. Opens no connection yet."""
+    auth = settings.auth
+    passwords = Passwords()
+    tokens = AccessTokens(store, keys=TokenKeys(auth.auth_secret), ttl_s=int(auth.auth_ttl_s))
+    absolute_s = int(auth.session_absolute_s)
+    cookie = session_cookie(is_secure=auth.is_https, root_path=auth.root_path, max_age_s=absolute_s)
+    sessions = Sessions(store, cookie=cookie, idle_s=int(auth.session_idle_s), absolute_s=absolute_s)
+    return Services(
+        store=store,
+        passwords=passwords,
+        accounts=Accounts(store, passwords=passwords, throttle=LoginThrottle(store)),
+        tokens=tokens,
+        sessions=sessions,
+        authenticate=Authenticate(tokens=tokens, sessions=sessions, web_url=auth.web_url),
+    )

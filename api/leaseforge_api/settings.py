@@ -1,0 +1,62 @@
+"""Settings of the server process: its own, those of accounts and sessions, and where Redis is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from leaseforge.errors import FieldProblem, SettingsError
+from leaseforge.logs import LEVELS
+from leaseforge.settings import EngineSettings, address, one_of, read, setting
+from leaseforge_auth.settings import AuthSettings
+
+S = TypeVar("S")
+
+
+def environment(text: str) -> str:
+    """Checks the word shown in the console's badge."""
+    if len(text) > 32 or not text.isprintable():
+        raise ValueError("must be at most 32 printable characters")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Where the server listens and what it calls itself."""
+
+    api_addr: tuple[str, int] = setting(
+        "LEASEFORGE_API_ADDR", default=("127.0.0.1", 8080), parse=address, help="host:port of API and console"
+    )
+    environment: str = setting(
+        "LEASEFORGE_ENVIRONMENT", default="development", parse=environment, help="word in the console's badge"
+    )
+    log_level: str = setting(
+        "LEASEFORGE_LOG_LEVEL", default="info", parse=one_of(*LEVELS), help="debug, info, warning or error"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Everything `create_app` and `serve` need."""
+
+    http: HttpSettings
+    auth: AuthSettings
+    engine: EngineSettings
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "ServerSettings":
+        """The settings of this environment. Raises SettingsError that names every wrong variable of all parts."""
+        problems: list[FieldProblem] = []
+        http = _read(HttpSettings, environ, problems)
+        auth = _read(AuthSettings, environ, problems)
+        engine = _read(EngineSettings, environ, problems)
+        if http is None or auth is None or engine is None:
+            raise SettingsError(problems)
+        return cls(http, auth, engine)
+
+
+def _read(part: type[S], environ: Mapping[str, str], problems: list[FieldProblem]) -> S | None:
+    try:
+        return read(part, environ)
+    except SettingsError as error:
+        problems += error.problems
+        return None

@@ -1,0 +1,1 @@
+"""Who may come in: accounts, passwords, tokens, sessions, permissions."""

@@ -1,0 +1,47 @@
+"""From a credential to an identity: what both the API's bearer tokens and the console's sessions go through."""
+
+from dataclasses import dataclass
+
+from leaseforge.store import Store
+from leaseforge_auth import calls
+from leaseforge_auth.errors import NotAuthenticated
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.roles import permissions_of
+from leaseforge_auth.tokens import LEEWAY_S, Claims, TokenKeys
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A new access token and how long it is valid."""
+
+    token: str
+    expires_in_s: int
+
+
+class AccessTokens:
+    """Hands out access tokens, reads them back and ends them."""
+
+    def __init__(self, store: Store, *, keys: TokenKeys, ttl_s: int) -> None:
+        self._store = store
+        self._keys = keys
+        self._ttl_s = ttl_s
+
+    def issue(self, account: calls.Account) -> IssuedToken:
+        """A token for an account whose password was just checked."""
+        return IssuedToken(self._keys.issue(account.username, epoch=account.epoch, ttl_s=self._ttl_s), self._ttl_s)
+
+    async def identify(self, token: str) -> tuple[Identity, Claims]:
+        """Who shows this token, with the roles of this moment.
+
+        Raises NotAuthenticated also for a good token whose account was changed, disabled or deleted since.
+        """
+        claims = self._keys.read(token)
+        standing = await self._store.run(calls.read_token(claims.username, claims.jti))
+        if standing is None or standing.epoch != claims.epoch:
+            raise NotAuthenticated("the token is not valid any more: log in again", had_credential=True)
+        return Identity(claims.username, standing.roles, permissions_of(standing.roles), "token"), claims
+
+    async def revoke(self, claims: Claims, *, now_s: float) -> None:
+        """End a token before its time; it stays remembered until no server would accept it anyway."""
+        left_s = max(1.0, claims.expires_at - now_s + 2 * LEEWAY_S)
+        await self._store.run(calls.spend_token(claims.jti, ttl_ms=int(left_s * 1000)))

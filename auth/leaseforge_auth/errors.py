@@ -1,0 +1,61 @@
+"""Everything that keeps a caller out. No HTTP status here: the API's problems and the console's pages decide that.
+
+AuthError
+├── NotAuthenticated     no credential, or one that is not valid (any more)
+├── NotPermitted         known, but not allowed to do this
+├── CrossSiteRequest     a browser was sent here by another site, or the form's token is missing or old
+└── TryAgainLater        too many attempts, or too many password checks waiting
+    ├── TooManyAttempts
+    └── TooBusy
+"""
+
+from leaseforge.errors import LeaseforgeError
+
+
+class AuthError(LeaseforgeError):
+    """The caller is kept out."""
+
+
+class NotAuthenticated(AuthError):
+    """Authentication is required."""
+
+    def __init__(self, message: str = "authentication is required", *, had_credential: bool = False) -> None:
+        super().__init__(message)
+        self.had_credential = had_credential
+
+
+class NotPermitted(AuthError):
+    """The caller's roles do not allow this."""
+
+    def __init__(self, needed: str) -> None:
+        super().__init__(f"your roles do not allow this: it needs {needed}")
+        self.needed = needed
+
+
+class CrossSiteRequest(AuthError):
+    """The request did not come from a page of ours, or its form token is missing or out of date."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class TryAgainLater(AuthError):
+    """Refused for now; `retry_after_s` says when asking again makes sense."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class TooManyAttempts(TryAgainLater):
+    """Too many failed logins for this account from this address."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("too many login attempts: wait before the next one", retry_after_s=retry_after_s)
+
+
+class TooBusy(TryAgainLater):
+    """Too many password checks are waiting."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is busy checking other logins: try again in a moment", retry_after_s=2)

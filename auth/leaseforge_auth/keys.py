@@ -1,0 +1,32 @@
+"""Every key of accounts, sessions and logins. They share the hash tag of lf:{sys}, so one script may touch several."""
+
+import hashlib
+
+from leaseforge.keys import system_key
+
+GUARD = system_key("guard")
+ACCOUNTS = system_key("accounts")
+
+
+def account(username: str) -> str:
+    """Hash: password, roles, epoch, origin, disabled."""
+    return system_key(f"account:{username}")
+
+
+def session(session_id: str) -> str:
+    """Hash: username, epoch, created_at. Named by a digest: who can read Redis still cannot take over a session."""
+    return system_key(f"session:{_digest(session_id)}")
+
+
+def spent_token(jti: str) -> str:
+    """String: exists while a logged-out token would still be in time."""
+    return system_key(f"spent:{jti}")
+
+
+def attempts(*who: str) -> str:
+    """Hash: failures, until. Of an account from an address, or of an address; a digest, for both are chosen freely."""
+    return system_key(f"attempts:{_digest(*who)}")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,65 @@
+"""What of a payload or result may be shown: values under secret-looking names are masked for everybody."""
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+MASK = "[masked]"
+_NOT_A_WORD = re.compile(r"[^a-z0-9]")
+_SECRET = re.compile(
+    r"passw|passphrase|pwd|secret|token|apikey|accesskey|privatekey|signingkey|encryptionkey|credential|authorization"
+    r"|bearer|cookie|sessionid|connectionstring|dsn$|cvv|cvc|cardnumber|iban|ssn$|^auth$|^pin$|^otp$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A payload ready to be shown: JSON text, or base64 of bytes that are no JSON, or neither when there is nothing."""
+
+    json: bytes | None = None
+    base64: str | None = None
+    is_masked: bool = False
+
+
+def shown(content: bytes | None, content_type: str = "application/json") -> Shown:
+    """The content as it may be shown. JSON without secrets is passed on byte for byte."""
+    if content is None:
+        return Shown()
+    if content_type == "application/json":
+        try:
+            value = msgspec.json.decode(content)
+            content.decode()
+            masked, changed = _masked(value)
+            return Shown(json=msgspec.json.encode(masked) if changed else content, is_masked=changed)
+        except RecursionError:
+            # Too deep to look for secrets in it, so not shown at all.
+            return Shown(is_masked=True)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass
+    return Shown(base64=base64.b64encode(content).decode())
+
+
+def _masked(value: Any) -> tuple[Any, bool]:
+    """The value with secrets masked, and whether there were any."""
+    if isinstance(value, dict):
+        changed = False
+        result: dict[str, Any] = {}
+        for name, inner in value.items():
+            result[name], inner_changed = (MASK, True) if _is_secret(name, inner) else _masked(inner)
+            changed = changed or inner_changed
+        return result, changed
+    if isinstance(value, list):
+        parts = [_masked(inner) for inner in value]
+        return [part for part, _ in parts], any(inner_changed for _, inner_changed in parts)
+    return value, False
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    word = _NOT_A_WORD.sub("", name.lower())
+    if value is None or isinstance(value, bool) or value == "" or not _SECRET.search(word):
+        return False
+    # `max_tokens: 400` is a limit, not a credential.
+    return not ("token" in word and isinstance(value, int | float))

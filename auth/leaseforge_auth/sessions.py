@@ -1,0 +1,63 @@
+"""Browser sessions: an opaque id in a cookie, everything else on the server."""
+
+import secrets
+from dataclasses import dataclass, field
+
+from leaseforge.answers import Answer
+from leaseforge.store import Store
+from leaseforge_auth import calls, csrf
+from leaseforge_auth.cookies import SessionCookie
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.roles import permissions_of
+
+_ID_BYTES = 32
+_ID_CHARACTERS = len(secrets.token_urlsafe(_ID_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session just opened: the id for the cookie, and the token its forms carry."""
+
+    id: str = field(repr=False)
+    csrf_token: str = field(repr=False)
+
+
+class Sessions:
+    """Opens, reads and ends sessions. They end after `idle_s` without a request, and `absolute_s` after login."""
+
+    def __init__(self, store: Store, *, cookie: SessionCookie, idle_s: int, absolute_s: int) -> None:
+        self.cookie = cookie
+        self._store = store
+        self._idle_ms = idle_s * 1000
+        self._absolute_ms = absolute_s * 1000
+
+    async def create(self, account: calls.Account) -> NewSession | None:
+        """A session with a new id for an account whose password was just checked.
+
+        None when the account was changed or disabled in that very moment.
+        """
+        session_id = secrets.token_urlsafe(_ID_BYTES)
+        idle_ms = min(self._idle_ms, self._absolute_ms)
+        opened = calls.open_session(session_id, username=account.username, epoch=account.epoch, idle_ms=idle_ms)
+        if await self._store.run(opened) is not Answer.OK:
+            return None
+        return NewSession(session_id, csrf.token_for(session_id))
+
+    async def read(self, session_id: str, *, extend: bool = True) -> Identity | None:
+        """Who the session belongs to, with the roles of this moment; None when it has ended.
+
+        With `extend` off the request does not count as activity: for pages that ask by themselves.
+        """
+        if len(session_id) != _ID_CHARACTERS:
+            return None
+        found = await self._store.run(
+            calls.read_session(session_id, idle_ms=self._idle_ms, absolute_ms=self._absolute_ms, extend=extend)
+        )
+        if found is None:
+            return None
+        username, roles = found
+        return Identity(username, roles, permissions_of(roles), "session", csrf.token_for(session_id))
+
+    async def destroy(self, session_id: str) -> None:
+        """End the session; one that has ended already is fine."""
+        await self._store.run(calls.close_session(session_id))

@@ -1,0 +1,94 @@
+"""Access tokens: JWTs this product makes and reads itself, so that keys can be rotated and every claim is checked.
+
+A token says who its bearer is and nothing about what they may do: roles are read from the account on each request.
+The account's epoch at login is inside, so that a password change or a disabled account ends all tokens at once.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jwt
+
+from leaseforge_auth.errors import NotAuthenticated
+
+ISSUER = "leaseforge"
+AUDIENCE = "leaseforge-api"
+# One type per kind of signed text: a token made for another purpose with the same secret is never an access token.
+TOKEN_TYPE = "at+jwt"  # noqa: S105 - a media type, not a secret
+ALGORITHM = "HS256"
+LEEWAY_S = 30
+MAX_TOKEN_CHARACTERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a valid token says: the account, its epoch when it was made, the token's own id and its end (Unix s)."""
+
+    username: str
+    epoch: int
+    jti: str
+    expires_at: int
+
+
+class TokenKeys:
+    """Signs with the newest secret and accepts all: put a new one in front, drop the old one a lifetime later."""
+
+    def __init__(self, secrets_newest_first: Sequence[str]) -> None:
+        keys = [_signing_key(secret) for secret in secrets_newest_first]
+        self._keys = {_key_id(key): key for key in keys}
+        self._newest = _key_id(keys[0])
+
+    def issue(self, username: str, *, epoch: int, ttl_s: int, now_s: float | None = None) -> str:
+        """A new token for this account, valid for `ttl_s` seconds."""
+        issued_at = int(time.time() if now_s is None else now_s)
+        claims = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": username,
+            "iat": issued_at,
+            "exp": issued_at + ttl_s,
+            "jti": secrets.token_urlsafe(16),
+            "epoch": epoch,
+        }
+        headers = {"kid": self._newest, "typ": TOKEN_TYPE}
+        return jwt.encode(claims, self._keys[self._newest], algorithm=ALGORITHM, headers=headers)
+
+    def read(self, token: str) -> Claims:
+        """The claims of a token made by us for this API and still in time; anything else raises NotAuthenticated.
+
+        Clocks of several servers may differ by 30 s.
+        """
+        try:
+            if len(token) > MAX_TOKEN_CHARACTERS:
+                raise jwt.InvalidTokenError
+            header = jwt.get_unverified_header(token)
+            key = self._keys.get(str(header.get("kid")))
+            if key is None or header.get("typ") != TOKEN_TYPE:
+                raise jwt.InvalidTokenError
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=[ALGORITHM],
+                audience=AUDIENCE,
+                issuer=ISSUER,
+                leeway=LEEWAY_S,
+                options={"require": ["iss", "aud", "sub", "iat", "exp", "jti", "epoch"]},
+            )
+        except (jwt.InvalidTokenError, ValueError) as error:
+            raise NotAuthenticated("the token is not valid", had_credential=True) from error
+        if not isinstance(claims["epoch"], int) or not claims["sub"] or not claims["jti"]:
+            raise NotAuthenticated("the token is not valid", had_credential=True)
+        return Claims(claims["sub"], claims["epoch"], claims["jti"], int(claims["exp"]))
+
+
+def _signing_key(secret: str) -> bytes:
+    """The key for this one purpose; the secret itself signs nothing."""
+    return hmac.digest(secret.encode(), b"leaseforge access token", "sha256")
+
+
+def _key_id(key: bytes) -> str:
+    return hashlib.sha256(b"key id " + key).hexdigest()[:16]

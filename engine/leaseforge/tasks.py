@@ -1,0 +1,283 @@
+"""Tasks: the handlers an author registers, and how each wants to be run."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+
+import msgspec
+
+from leaseforge.errors import LeaseforgeError
+from leaseforge.jobs import Backoff, Options
+from leaseforge.limits import MAX_ATTEMPTS, MAX_BACKOFF_MS, MAX_TIMEOUT_MS, MAX_TYPE_BYTES
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NAME = re.compile(r"[A-Za-z0-9._:/-]+", re.ASCII)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class TaskError(LeaseforgeError):
+    """A function cannot be a task, or not together with the others; the message names it and says why."""
+
+
+class BadPayload(LeaseforgeError):
+    """A job's payload is not what its task's annotation asks for; no retry can change that."""
+
+
+class PermanentFailure(Exception):
+    """Raised by a handler: the job fails for good, whatever is left of its retry budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """How a task's jobs are run unless the job says otherwise. None leaves it to the product's defaults.
+
+    `max_attempts` counts failures until the job is dead; 0 means without limit. Times are in ms.
+    """
+
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+    backoff: Backoff | None = None
+    backoff_base_ms: int | None = None
+    backoff_cap_ms: int | None = None
+
+    def problems(self) -> list[str]:
+        """Every rule these options break, in words that name the argument of `@task`."""
+        ranges = (
+            ("max_attempts", self.max_attempts, 0, MAX_ATTEMPTS, ""),
+            ("timeout_s", self.timeout_ms, 1, MAX_TIMEOUT_MS, " ms"),
+            ("backoff_base_s", self.backoff_base_ms, 1, MAX_BACKOFF_MS, " ms"),
+            ("backoff_cap_s", self.backoff_cap_ms, 1, MAX_BACKOFF_MS, " ms"),
+        )
+        return [
+            f"{name} must be from {low} to {high}{unit}"
+            for name, value, low, high, unit in ranges
+            if value is not None and not low <= value <= high
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one job is run, all questions answered: its own options, else its task's, else the defaults."""
+
+    max_attempts: int = 3
+    timeout_ms: int | None = None
+    backoff: Backoff = Backoff.EXPONENTIAL
+    backoff_base_ms: int = 1_000
+    backoff_cap_ms: int = 60_000
+
+    def overlaid(self, options: TaskOptions | Options) -> "Policy":
+        """This policy with whatever `options` sets instead."""
+        return Policy(
+            max_attempts=_first(options.max_attempts, self.max_attempts),
+            timeout_ms=_first(options.timeout_ms, self.timeout_ms),
+            backoff=_first(options.backoff, self.backoff),
+            backoff_base_ms=_first(options.backoff_base_ms, self.backoff_base_ms),
+            backoff_cap_ms=_first(options.backoff_cap_ms, self.backoff_cap_ms),
+        )
+
+
+def _first(chosen: R | None, default: R) -> R:
+    return default if chosen is None else chosen
+
+
+class Task(Generic[P, R]):
+    """A registered handler. Calling it calls the function, so that authors can test it without a worker."""
+
+    def __init__(self, function: Callable[P, R], *, name: str, options: TaskOptions) -> None:
+        self.function: Final = function
+        self.name: Final = name
+        self.options: Final = options
+        self.is_async: Final = inspect.iscoroutinefunction(function)
+        self.takes_payload: Final = _takes_payload(name, function)
+        self.__doc__ = function.__doc__
+        self._decode: Callable[[bytes], Any] = _ignore
+        self._prepared = False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function itself."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    @property
+    def source(self) -> str:
+        """Where the function was written, for messages: 'module.function'."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    def prepare(self) -> None:
+        """Resolves the payload's annotation; raises TaskError if it names something that is not there.
+
+        Done at registration and not in the decorator, where the rest of the author's module does not exist yet.
+        """
+        if self.takes_payload and not self._prepared:
+            self._decode = _decoder(self.name, self.function)
+        self._prepared = True
+
+    def decode(self, payload: bytes) -> Any:
+        """The payload as the handler's annotation wants it: `bytes` raw, anything else from JSON.
+
+        For tasks of a registry only. Raises BadPayload that says what is wrong and where, never the value.
+        """
+        try:
+            return self._decode(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BadPayload(f"{type(error).__name__}: {error}") from error
+
+
+def _ignore(_payload: bytes) -> None:
+    return None
+
+
+def _takes_payload(name: str, function: Callable[..., Any]) -> bool:
+    """Checks the shape `(ctx)` or `(ctx, payload)`; raises TaskError for any other."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TaskError(f"task '{name}' is a generator: a task returns its result, it cannot yield")
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise TaskError(f"task '{name}' cannot be inspected: {error}") from error
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    required = [p for p in positional if p.default is p.empty]
+    unfillable = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if not len(positional) >= 1 or len(required) > 2 or unfillable:
+        raise TaskError(f"task '{name}' must take (ctx) or (ctx, payload), not {inspect.signature(function)}")
+    return len(positional) >= 2
+
+
+def _decoder(name: str, function: Callable[..., Any]) -> Callable[[bytes], Any]:
+    """How to read the payload, by the annotation of the handler's second parameter alone."""
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in _POSITIONAL]
+    annotation = parameters[1].annotation
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, inspect.unwrap(function).__globals__)  # noqa: S307 -- the author's own text
+        except Exception as error:
+            raise TaskError(f"task '{name}': cannot resolve its payload annotation {annotation!r}: {error}") from error
+    if annotation is bytes:
+        return bytes
+    if annotation in (inspect.Parameter.empty, object):
+        annotation = Any
+    try:
+        decode: Callable[[bytes], Any] = msgspec.json.Decoder(annotation).decode
+    except TypeError as error:
+        raise TaskError(f"task '{name}': its payload annotation cannot be read from JSON: {error}") from error
+    return decode
+
+
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    max_attempts: int | None = None,
+    timeout_s: float | None = None,
+    backoff: Backoff | str | None = None,
+    backoff_base_s: float | None = None,
+    backoff_cap_s: float | None = None,
+) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+def task(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    max_attempts: int | None = None,
+    timeout_s: float | None = None,
+    backoff: Backoff | str | None = None,
+    backoff_base_s: float | None = None,
+    backoff_cap_s: float | None = None,
+) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
+    """Makes a function the handler of jobs of type `name` (default: the function's own name).
+
+    The function takes `(ctx, payload)` or `(ctx)`. `async def` runs on the worker's event loop,
+    `def` in a thread. The payload's annotation decides how it is read: `bytes` raw, anything else
+    JSON converted to that type. What it returns becomes the job's result. Options a job sets itself
+    win over these; `max_attempts=0` means without limit. Raises TaskError.
+    """
+
+    def register(function: Callable[P, R]) -> Task[P, R]:
+        title = name if name is not None else getattr(function, "__name__", "")
+        if not inspect.isroutine(function) and not isinstance(function, partial):
+            raise TaskError(f"@task stands before a function, not before {function!r}")
+        if not _NAME.fullmatch(title) or len(title) > MAX_TYPE_BYTES:
+            raise TaskError(f"task name {title!r} must be 1 to {MAX_TYPE_BYTES} of A-Z a-z 0-9 . _ : / -")
+        _refuse_shadowing(title, function)
+        options = TaskOptions(
+            max_attempts=max_attempts,
+            timeout_ms=_ms(timeout_s),
+            backoff=_kind(title, backoff),
+            backoff_base_ms=_ms(backoff_base_s),
+            backoff_cap_ms=_ms(backoff_cap_s),
+        )
+        if problems := options.problems():
+            raise TaskError(f"task '{title}': {'; '.join(problems)}")
+        return Task(function, name=title, options=options)
+
+    return register if function is None else register(function)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _kind(name: str, backoff: Backoff | str | None) -> Backoff | None:
+    try:
+        return None if backoff is None else Backoff(backoff)
+    except ValueError:
+        raise TaskError(f"task '{name}': backoff must be one of {', '.join(Backoff)}, not {backoff!r}") from None
+
+
+def _refuse_shadowing(name: str, function: Callable[..., Any]) -> None:
+    """Two functions of one name in a module: Python would drop the first without a word."""
+    scope = getattr(function, "__globals__", {})
+    earlier = scope.get(getattr(function, "__name__", ""))
+    if not isinstance(earlier, Task) or getattr(function, "__qualname__", "") != earlier.function.__qualname__:
+        return
+    lines = [getattr(getattr(f, "__code__", None), "co_firstlineno", 0) for f in (earlier.function, function)]
+    if lines[0] != lines[1]:
+        raise TaskError(f"task '{name}' is defined twice in {function.__module__} (lines {lines[0]} and {lines[1]})")
+
+
+AnyTask = Task[..., Any]
+
+
+class Registry:
+    """The tasks of one worker, by name. Two tasks of one name are refused; adding the same one twice is not."""
+
+    def __init__(self, tasks: Iterable[AnyTask] = ()) -> None:
+        self._tasks: dict[str, AnyTask] = {}
+        for one in tasks:
+            self.add(one)
+
+    def add(self, added: AnyTask) -> None:
+        """Takes a task in; raises TaskError if its name is taken or its annotation cannot be resolved."""
+        present = self._tasks.get(added.name)
+        if present is added:
+            return
+        if present is not None:
+            raise TaskError(f"two tasks are named '{added.name}': {present.source} and {added.source}")
+        added.prepare()
+        self._tasks[added.name] = added
+
+    def get(self, name: str) -> AnyTask | None:
+        """The task for jobs of this type, or None."""
+        return self._tasks.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """The types this worker can run, sorted."""
+        return tuple(sorted(self._tasks))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tasks
+
+    def __iter__(self) -> Iterator[AnyTask]:
+        return iter(self._tasks.values())
+
+    def __len__(self) -> int:
+        return len(self._tasks)

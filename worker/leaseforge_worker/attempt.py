@@ -1,0 +1,207 @@
+"""One run of one job: resolve its task, read its payload, run the handler, settle."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import structlog
+
+from leaseforge import events
+from leaseforge.context import Context
+from leaseforge.exchanges import Settlement
+from leaseforge.jobs import Options
+from leaseforge.tasks import AnyTask, BadPayload, Policy, Registry
+from leaseforge_worker import outcomes
+from leaseforge_worker.deadlines import Deadlines
+from leaseforge_worker.held import Clock, Held, Stop
+from leaseforge_worker.metrics import Meters
+from leaseforge_worker.threads import Threads
+
+log = structlog.get_logger()
+
+GRACE_S = 2.0
+"""How long an attempt that was told to stop may clean up before its slot is given to other jobs."""
+
+_NOTHING_SET = Options()
+
+
+class Attempts:
+    """Runs held jobs. `ended` is called once for each, on the event loop, with `held.settlement` set.
+
+    The settlement is None where another claim has the job: then nothing is told to Redis.
+    `worn_out` is called when as many abandoned attempts go on as there are slots.
+    """
+
+    def __init__(
+        self,
+        tasks: Registry,
+        defaults: Policy,
+        *,
+        slots: int,
+        ended: Callable[[Held], None],
+        worn_out: Callable[[], None],
+        meters: Meters,
+        clock: Clock = time.monotonic,
+        verbose: bool = False,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._tasks = tasks
+        self._defaults = defaults
+        self._policies = {task.name: defaults.overlaid(task.options) for task in tasks}
+        self._slots = slots
+        self._ended = ended
+        self._worn_out = worn_out
+        self._meters = meters
+        self._clock = clock
+        self._verbose = verbose
+        self._loop = loop
+        self._threads = Threads(size=slots, loop=loop, deliver=self._from_thread)
+        self._deadlines = Deadlines(loop=loop, expired=self._expired)
+        self._abandoned: set[Held] = set()
+
+    @property
+    def abandoned(self) -> int:
+        """Attempts that were given up and still go on somewhere in this process."""
+        return len(self._abandoned)
+
+    def start(self, held: Held) -> None:
+        """Begins the attempt. It may end before this returns: a job nobody can run fails here."""
+        task = self._resolve(held)
+        if task is None:
+            return
+        try:
+            payload = task.decode(held.claimed.payload)
+        except BadPayload as error:
+            policy = self._policy(held)
+            end = outcomes.failed(
+                held, policy, kind=outcomes.BAD_PAYLOAD, message=str(error), permanent=outcomes.BAD_PAYLOAD
+            )
+            self._finish(held, end)
+            return
+        self._begin(held, task)
+        context = Context(held.claimed, held)
+        if task.is_async:
+            held.task = self._loop.create_task(self._on_loop(held, task, context, payload))
+        else:
+            call = partial(task.function, context, payload) if task.takes_payload else partial(task.function, context)
+            self._threads.submit(held, call)
+
+    def stop(self, held: Held, reason: Stop) -> None:
+        """Tells a running attempt to end. Losing the lease overrides every other reason; else the first one holds.
+
+        A coroutine is cancelled. A thread can only be told: it is given up at once when its time is
+        over or the worker goes, else after a grace.
+        """
+        if held.ended or (held.stop is not None and reason is not Stop.FENCED):
+            return
+        told = held.stop is not None
+        held.stop = reason
+        if told:
+            return
+        if held.task is not None:
+            held.task.cancel()
+            if not held.entered:  # the coroutine will never run, so it cannot tell its end itself
+                self._finish(held, outcomes.stopped(held, self._policy(held)))
+                return
+        elif reason in (Stop.TIMEOUT, Stop.RELEASED):
+            self.abandon(held)
+            return
+        held.deadline = self._clock() + GRACE_S
+        self._deadlines.watch(held)
+
+    def abandon(self, held: Held) -> None:
+        """Gives up on an attempt that does not end: it is settled, its slot is free, its outcome will not count."""
+        if held.ended:
+            return
+        if held.task is None:
+            if not self._threads.abandon(held):
+                return
+        else:
+            held.abandoned = True
+            held.task.cancel()
+        self._abandoned.add(held)
+        log.warning(events.ATTEMPT_ABANDONED, job_id=held.claimed.id, type=held.claimed.type, reason=held.stop)
+        self._finish(held, outcomes.stopped(held, self._policy(held)))
+        if len(self._abandoned) >= self._slots:
+            self._worn_out()
+
+    def close(self) -> None:
+        """Ends the timer and the idle threads."""
+        self._deadlines.close()
+        self._threads.close()
+
+    def _resolve(self, held: Held) -> AnyTask | None:
+        """The task for the job's type; without one the attempt fails like any other, with its retries."""
+        task = self._tasks.get(held.claimed.type)
+        if task is None:
+            message = f"no task of this worker is named {held.claimed.type!r}"
+            self._finish(held, outcomes.failed(held, self._policy(held), kind=outcomes.UNKNOWN_TYPE, message=message))
+        return task
+
+    def _policy(self, held: Held) -> Policy:
+        """How this job is run: by its own options, else its task's, else the product's."""
+        if held.policy is None:
+            policy = self._policies.get(held.claimed.type, self._defaults)
+            options = held.claimed.options
+            held.policy = policy if options == _NOTHING_SET else policy.overlaid(options)
+        return held.policy
+
+    def _begin(self, held: Held, task: AnyTask) -> None:
+        """Starts the clocks."""
+        held.started_at = self._clock()
+        timeout_ms = self._policy(held).timeout_ms
+        if timeout_ms is not None:
+            held.deadline = held.started_at + timeout_ms / 1000
+            self._deadlines.watch(held)
+        if self._verbose:
+            claimed = held.claimed
+            log.debug(
+                events.JOB_STARTED, job_id=claimed.id, type=task.name, queue=claimed.queue, attempt=claimed.attempt
+            )
+
+    async def _on_loop(self, held: Held, task: AnyTask, context: Context, payload: Any) -> None:
+        """A coroutine handler, from its first step to its settlement."""
+        held.entered = True
+        try:
+            result = await (task.function(context, payload) if task.takes_payload else task.function(context))
+        except GeneratorExit:  # the event loop is gone and Python tidies up
+            raise
+        except BaseException as error:  # whatever a handler raises, SystemExit too, is its failure
+            self._finish(held, self._broken(held, error))
+        else:
+            self._finish(held, self._returned(held, result))
+
+    def _from_thread(self, held: Held, result: Any, error: BaseException | None) -> None:
+        """What a `def` handler returned or raised, back on the event loop."""
+        self._finish(held, self._returned(held, result) if error is None else self._broken(held, error))
+
+    def _returned(self, held: Held, result: Any) -> Settlement | None:
+        """A handler that finished although it was told to stop has finished, unless the job is another's by now."""
+        return None if held.stop is Stop.FENCED else outcomes.completed(held, result, self._policy(held))
+
+    def _broken(self, held: Held, error: BaseException) -> Settlement | None:
+        if held.stop is not None:
+            return outcomes.stopped(held, self._policy(held), error)
+        return outcomes.raised(held, error, self._policy(held))
+
+    def _finish(self, held: Held, settlement: Settlement | None) -> None:
+        """Stops the clocks and hands the attempt over, once; the end of an abandoned one is only noted."""
+        if held.ended:
+            self._abandoned.discard(held)
+            return
+        held.ended = True
+        held.settlement = settlement
+        if held.deadline:
+            self._deadlines.forget(held)
+        if held.started_at:
+            self._meters.ran(held.claimed.type, self._clock() - held.started_at)
+        self._ended(held)
+
+    def _expired(self, held: Held) -> None:
+        """A deadline passed: the job's timeout, or the grace of an attempt that was told to stop."""
+        if held.stop is None:
+            self.stop(held, Stop.TIMEOUT)
+        else:
+            self.abandon(held)

@@ -1,0 +1,79 @@
+"""A worker's way out: finish what can be finished, give back the rest, leave nothing to run into its lease's end."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from leaseforge import events
+from leaseforge_worker.attempt import GRACE_S
+from leaseforge_worker.custody import Custody
+from leaseforge_worker.held import Stop
+from leaseforge_worker.link import Link
+
+log = structlog.get_logger()
+
+FLUSH_S = 2.0
+"""How long the last settlements may take; what is not through by then is recovered when its lease ends."""
+_LOOK_S = 0.01
+
+
+class Drain:
+    """Ends the work of a worker; renewal, exchanges and ticks go on meanwhile. `waits` is the waiting loop's task."""
+
+    def __init__(self, custody: Custody, waits: asyncio.Task[None], link: Link) -> None:
+        self._custody = custody
+        self._waits = waits
+        self._link = link
+
+    async def run(self, within_s: float) -> None:
+        """Claims nothing any more, waits `within_s` for what runs, then releases what is left, uncharged."""
+        custody, pool = self._custody, self._custody.pool
+        started = time.monotonic()
+        log.info(events.WORKER_DRAINING, running=len(pool.running), buffered=pool.buffered, within_s=within_s)
+        custody.quiet()
+        custody.give_back(pool.take_waiting())
+        left = 0
+        if not await _until(lambda: not pool.running, within_s):
+            left = await self._release()
+        await _until(lambda: not custody.unsettled, FLUSH_S)
+        await self._pass_tokens_on()
+        log.info(
+            events.WORKER_DRAINED,
+            took_s=round(time.monotonic() - started, 3),
+            given_back=left,
+            unsettled=custody.unsettled,
+        )
+
+    async def _release(self) -> int:
+        """Stops what still runs and gives the jobs back; answers how many."""
+        pool, attempts = self._custody.pool, self._custody.attempts
+        left = list(pool.running)
+        for held in left:
+            attempts.stop(held, Stop.RELEASED)
+        if not await _until(lambda: not pool.running, GRACE_S):
+            for held in list(pool.running):
+                attempts.abandon(held)
+        return len(left)
+
+    async def _pass_tokens_on(self) -> None:
+        """The wait may be cut off with a token in its hand: an empty exchange puts one back where work is left."""
+        self._waits.cancel()
+        await asyncio.wait([self._waits])
+        if self._link.degraded:
+            return
+        exchanges = self._custody.exchanges.values()
+        for exchange in exchanges:
+            exchange.woken()
+        await _until(lambda: not any(exchange.has_token for exchange in exchanges), FLUSH_S)
+
+
+async def _until(condition: Callable[[], bool], within_s: float) -> bool:
+    """Waits for a condition that other tasks make true; whether they did in time."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(_LOOK_S)
+    return True

@@ -1,0 +1,123 @@
+"""Jobs in this worker's hands, from the claim until their settlement is committed."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+from leaseforge.exchanges import Claimed, Settlement
+from leaseforge.tasks import Policy
+
+Clock = Callable[[], float]
+Key = tuple[str, str]
+"""(id, token): the same job claimed twice is held twice, and the two are never mixed up."""
+
+
+class Stop(StrEnum):
+    """Why an attempt is ended before its handler is done."""
+
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    """An operator cancelled the job."""
+    FENCED = "fenced"
+    """Another claim has the job; nothing this attempt says counts any more."""
+    RELEASED = "released"
+    """The worker stops and gives the job back uncharged."""
+
+
+class Held:
+    """One claimed job. Written by the event loop, and `confirmed_at` by the renewal thread too.
+
+    `confirmed_at` is the local monotonic time just before the last request that Redis answered
+    with "this lease is yours": the lease lasts at least `lease_s` from there.
+    """
+
+    __slots__ = (
+        "abandoned",
+        "claimed",
+        "clock",
+        "confirmed_at",
+        "deadline",
+        "ended",
+        "entered",
+        "key",
+        "lease_s",
+        "policy",
+        "settlement",
+        "started_at",
+        "stop",
+        "task",
+        "thread_done",
+        "waiting_since",
+    )
+
+    def __init__(self, claimed: Claimed, *, confirmed_at: float, lease_s: float, clock: Clock = time.monotonic) -> None:
+        self.claimed = claimed
+        self.key: Key = (claimed.id, claimed.token)
+        self.confirmed_at = confirmed_at
+        self.lease_s = lease_s
+        self.clock = clock
+        self.waiting_since = confirmed_at
+        self.started_at = 0.0
+        self.entered = False
+        self.policy: Policy | None = None
+        self.deadline = 0.0
+        self.stop: Stop | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.thread_done = False
+        self.abandoned = False
+        self.ended = False
+        self.settlement: Settlement | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler has been asked to stop."""
+        return self.stop is not None
+
+    @property
+    def lease_at_risk(self) -> bool:
+        """Whether the lease may be over, as far as this process can know."""
+        return self.clock() - self.confirmed_at >= self.lease_s
+
+    @property
+    def needs_renewal_first(self) -> bool:
+        """Whether half the lease went by since it was last confirmed: too long ago to start on it."""
+        return self.clock() - self.confirmed_at > self.lease_s / 2
+
+
+class HeldJobs:
+    """All held jobs by queue. The event loop changes it, the renewal thread reads snapshots."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, dict[Key, Held]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Held]:
+        for jobs in list(self._queues.values()):
+            yield from list(jobs.values())
+
+    def add(self, held: Held) -> bool:
+        """Takes a job in; False if it is held already under this very token (an adopted claim)."""
+        jobs = self._queues.setdefault(held.claimed.queue, {})
+        if held.key in jobs:
+            return False
+        jobs[held.key] = held
+        self._count += 1
+        return True
+
+    def discard(self, held: Held) -> None:
+        """Lets a job go: its settlement is committed, or its lease is lost."""
+        if self._queues.get(held.claimed.queue, {}).pop(held.key, None) is not None:
+            self._count -= 1
+
+    def queues(self) -> list[str]:
+        """The queues of which something may be held."""
+        return list(self._queues)
+
+    def of(self, queue: str) -> list[Held]:
+        """A snapshot of what is held of one queue; safe from any thread (one atomic copy of the values)."""
+        jobs = self._queues.get(queue)
+        return list(jobs.values()) if jobs else []

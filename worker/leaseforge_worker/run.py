@@ -1,0 +1,97 @@
+"""A worker process: signals, exit status, and an end that nothing a handler does can hold up."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
+
+import structlog
+
+from leaseforge import events
+from leaseforge.tasks import Registry
+from leaseforge_worker import logs
+from leaseforge_worker.settings import WorkerSettings
+from leaseforge_worker.worker import Worker
+
+log = structlog.get_logger()
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_TIDY_S = 1.0
+
+
+def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
+    """Runs one worker until it is told to stop; the exit status of the process.
+
+    The first SIGTERM or SIGINT drains; a second one ends the process at once with 128 + its number.
+    A handler that cannot be stopped does not hold up the end: if one is left, the process ends here
+    and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
+    """
+    logs.configure(settings.log_level)
+    loop = asyncio.new_event_loop()
+    executor = ThreadPoolExecutor(thread_name_prefix="to_thread")
+    loop.set_default_executor(executor)
+    try:
+        asyncio.set_event_loop(loop)
+        worker = Worker(settings, tasks)
+        with _stopping_signals(worker.stop):
+            status = loop.run_until_complete(worker.run())
+    finally:
+        clean = _tidy(loop, executor)
+        asyncio.set_event_loop(None)
+    if not clean:
+        log.warning(events.WORKER_CUT_OFF, worker=worker.run_id)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+@contextmanager
+def _stopping_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Python's own signal handlers, because those of the event loop wait while a handler blocks it."""
+    asked = False
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tidy(loop: asyncio.AbstractEventLoop, executor: ThreadPoolExecutor) -> bool:
+    """Closes the loop; False if coroutines or threads of handlers still run and would hold up Python's own exit."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        _, left = loop.run_until_complete(asyncio.wait(left, timeout=_TIDY_S))
+    executor.shutdown(wait=False, cancel_futures=True)
+    if left:
+        return False
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+    deadline = time.monotonic() + _TIDY_S
+    for thread in threading.enumerate():
+        if thread.daemon or thread is threading.current_thread() or thread is threading.main_thread():
+            continue
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            return False
+    return True

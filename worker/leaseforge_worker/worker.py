@@ -1,0 +1,256 @@
+"""The worker: one process, or one part of one, that runs the jobs of some queues."""
+
+import asyncio
+import os
+import re
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+
+import structlog
+
+from leaseforge import events
+from leaseforge.errors import StoreError
+from leaseforge.store import Store, SyncStore, connect, connect_sync
+from leaseforge.tasks import Registry
+from leaseforge.workers import WorkerState
+from leaseforge_worker.custody import Custody, in_loop
+from leaseforge_worker.discovery import Discovery
+from leaseforge_worker.drain import Drain
+from leaseforge_worker.health import Health, HealthServer
+from leaseforge_worker.link import Link
+from leaseforge_worker.metrics import Exposition, Gauges, Meters
+from leaseforge_worker.registry import Registration
+from leaseforge_worker.renewal import Renewal
+from leaseforge_worker.settings import WorkerSettings
+from leaseforge_worker.supervision import Pulse, supervise
+from leaseforge_worker.ticker import Ticker
+from leaseforge_worker.waiting import Waiting
+
+log = structlog.get_logger()
+
+OK = 0
+WORN_OUT = 75
+"""Exit status of a worker with as many abandoned attempts as slots: a fresh process will do better."""
+
+_SHORTEST_TIMEOUT_S = 0.5
+_LONGEST_TIMEOUT_S = 5.0
+_SILENCE_S = 10.0
+"""A worker talks to Redis every 2 s at least; one that heard nothing for this long is not ready."""
+
+
+def new_run_id() -> str:
+    """A name for one life of one worker, at most 44 bytes: host, process, and something nobody had before."""
+    host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:20] or "host"
+    return f"{host}-{os.getpid()}-{secrets.token_hex(5)}"
+
+
+class Worker:
+    """Runs jobs until it is stopped.
+
+        worker = Worker(read(WorkerSettings, os.environ), load_tasks(["mytasks"]))
+        status = await worker.run()
+
+    Signals are the business of whoever owns the process (see leaseforge_worker.run).
+    """
+
+    def __init__(self, settings: WorkerSettings, tasks: Registry, *, run_id: str | None = None) -> None:
+        self.run_id = run_id or new_run_id()
+        self.meters = Meters(types=frozenset(tasks.names()))
+        self.link = Link()
+        self.pulse = Pulse()
+        self._settings = settings
+        self._tasks = tasks
+        self._custody: Custody | None = None
+        self._health: HealthServer | None = None
+        self._stop_asked = asyncio.Event()
+        self._stop_soon: Callable[[], None] = self._stop_asked.set
+        self._stopping = False
+        self._status = OK
+
+    @property
+    def state(self) -> WorkerState:
+        """What the worker does with new work now."""
+        if self._stopping:
+            return WorkerState.STOPPING
+        accepts = self._custody is not None and self._custody.pool.accepting
+        return WorkerState.RUNNING if accepts else WorkerState.QUIET
+
+    @property
+    def health_address(self) -> tuple[str, int] | None:
+        """Where probes and metrics are served while it runs."""
+        return self._health.address if self._health else None
+
+    def stop(self) -> None:
+        """Asks for a drain. Callable from any thread and from a signal handler; asking again changes nothing."""
+        self._stopping = True
+        self._stop_soon()
+
+    async def run(self) -> int:
+        """Works until `stop`, then drains; the exit status. Cancelled, it gives back everything at once.
+
+        Raises AddressInUse, StoreUnsuitable or StoreUnavailable if it cannot even begin.
+        """
+        settings = self._settings
+        self._stop_soon = in_loop(asyncio.get_running_loop(), self._stop_asked.set)
+        if settings.metrics_address is not None:
+            metrics = Exposition(self.meters, self._gauges)
+            self._health = HealthServer(settings.metrics_address, health=self._probe, metrics=metrics.text)
+        try:
+            timeout_s = min(max(settings.lease_s / 3, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
+            # Each loop has its own way to try again and must see every failure: the stores repeat nothing.
+            async with connect(settings.redis_url, retry_s=0.0, timeout_s=timeout_s) as store:
+                await store.check()
+                with connect_sync(settings.redis_url, retry_s=0.0, timeout_s=timeout_s) as sync_store:
+                    await self._work(store, sync_store)
+        finally:
+            if self._health is not None:
+                self._health.close()
+        return self._status
+
+    async def _work(self, store: Store, sync_store: SyncStore) -> None:
+        """Builds the parts, starts their loops, and waits for the reason to leave."""
+        settings = self._settings
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            loops: list[asyncio.Task[None]] = []
+
+            def spawn(name: str, run: Callable[[], Awaitable[None]]) -> None:
+                loops.append(group.create_task(supervise(name, run, self.pulse), name=name))
+
+            custody = self._custody = Custody(
+                settings,
+                self._tasks,
+                run_id=self.run_id,
+                store=store,
+                link=self.link,
+                meters=self.meters,
+                spawn=spawn,
+                refresh=lambda: renewal.refresh(),
+                worn_out=self._worn_out,
+            )
+            registration = self._registration(custody, sync_store, in_loop(loop, self._obey))
+            renewal = Renewal(
+                store=sync_store,
+                held=custody.held,
+                lease_ms=settings.lease_ms,
+                lost=in_loop(loop, custody.lost),
+                cancelled=in_loop(loop, custody.cancelled),
+                renewed=in_loop(loop, custody.renewed),
+                each_pass=registration.run_once,
+                link=self.link,
+                meters=self.meters,
+                pulse=self.pulse,
+            )
+            renewal.start()
+            custody.serve(settings.queues.names)
+            spawn("tick", self._ticker(custody, store, registration).run)
+            if settings.queues.every:
+                discovery = Discovery(store=store, found=custody.serve, link=self.link, beat=self._beat("discovery"))
+                spawn("discovery", discovery.run)
+            waiting = Waiting(store=store, intake=custody.intake, woken=custody.woken, link=self.link)
+            waits = group.create_task(supervise("waiting", waiting.run, self.pulse), name="waiting")
+            self._say_started()
+            drain_s = 0.0
+            try:
+                await self._stop_asked.wait()
+                drain_s = settings.drain_s
+            finally:
+                self._stopping = True
+                await Drain(custody, waits, self.link).run(drain_s)
+                for task in loops:
+                    task.cancel()
+                await asyncio.to_thread(self._leave, renewal, registration)
+                custody.close()
+        log.info(events.WORKER_STOPPED, worker=self.run_id, abandoned=custody.attempts.abandoned)
+
+    def _registration(self, custody: Custody, sync_store: SyncStore, command: Callable[[str], None]) -> Registration:
+        return Registration(
+            store=sync_store,
+            run_id=self.run_id,
+            version=version("leaseforge"),
+            types=self._tasks.names(),
+            slots=self._settings.concurrency,
+            period_s=self._settings.lease_s / 3,
+            queues=lambda: custody.intake.queues,
+            running=lambda: list(custody.pool.running),
+            state=lambda: self.state,
+            command=command,
+            link=self.link,
+            meters=self.meters,
+        )
+
+    def _ticker(self, custody: Custody, store: Store, registration: Registration) -> Ticker:
+        policy = self._settings.policy
+        return Ticker(
+            store=store,
+            queues=lambda: custody.intake.queues,
+            consumers=lambda: registration.consumers,
+            lease_ms=self._settings.lease_ms,
+            backoff_base_ms=policy.backoff_base_ms,
+            backoff_cap_ms=policy.backoff_cap_ms,
+            link=self.link,
+            meters=self.meters,
+            beat=self._beat("tick"),
+        )
+
+    def _leave(self, renewal: Renewal, registration: Registration) -> None:
+        """Off the list, in a thread: it talks to Redis with the renewal thread's connections."""
+        renewal.stop(within_s=1.0)
+        if self.link.degraded:
+            return
+        try:
+            registration.leave()
+        except StoreError as error:
+            self.link.failed("registry", error)
+
+    def _obey(self, command: str) -> None:
+        """An operator's wish; one this release does not know is ignored."""
+        if self._custody is None or self._stopping:
+            return
+        match command:
+            case "quiet":
+                self._custody.quiet()
+            case "resume":
+                self._custody.resume()
+            case "stop":
+                self.stop()
+
+    def _worn_out(self) -> None:
+        if not self._stopping:
+            log.error(events.WORKER_WORN_OUT, worker=self.run_id)
+            self._status = WORN_OUT
+            self.stop()
+
+    def _beat(self, name: str) -> Callable[[], None]:
+        return lambda: self.pulse.beat(name)
+
+    def _probe(self) -> Health:
+        redis_ok = not self.link.degraded and self.link.silence_s < max(_SILENCE_S, self._settings.lease_s)
+        return Health(redis_ok=redis_ok, accepts_work=self.state is WorkerState.RUNNING)
+
+    def _gauges(self) -> Gauges:
+        custody = self._custody
+        return Gauges(
+            slots=self._settings.concurrency,
+            running=len(custody.pool.running) if custody else 0,
+            buffered=custody.pool.buffered if custody else 0,
+            held=len(custody.held) if custody else 0,
+            abandoned=custody.attempts.abandoned if custody else 0,
+            degraded=self.link.degraded,
+            loop_ages_s=self.pulse.ages_s(),
+            loop_crashes=dict(self.pulse.crashes),
+        )
+
+    def _say_started(self) -> None:
+        settings = self._settings
+        log.info(
+            events.WORKER_STARTED,
+            worker=self.run_id,
+            queues="*" if settings.queues.every else list(settings.queues.names),
+            types=list(self._tasks.names()),
+            slots=settings.concurrency,
+            lease_s=settings.lease_s,
+            metrics="{}:{}".format(*self._health.address) if self._health else "off",
+        )

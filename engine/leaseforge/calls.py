@@ -53,7 +53,25 @@ class Batch(Generic[T]):
         return answers
 
 
-Plan = Generator[Call[Any] | Batch[Any], Any, T]
+@dataclass(frozen=True, slots=True)
+class Replicated(Generic[T]):
+    """A call that counts as done only when `replicas` replicas have it too, within `timeout_ms`.
+
+    Too few of them is StoreUnavailable with an unknown outcome, not an undone call.
+    """
+
+    call: Call[T]
+    replicas: int = 1
+    timeout_ms: int = 1000
+
+    def __iter__(self) -> Generator["Replicated[Any]", Any, T]:
+        """Lets a plan say `answer = yield from Replicated(call)`."""
+        answer: T = yield self
+        return answer
+
+
+Step = Call[Any] | Batch[Any] | Replicated[Any]
+Plan = Generator[Step, Any, T]
 """Several steps that end in a T, free of any question of async or sync."""
 
 
@@ -103,8 +121,9 @@ def purge(queue: str, *, sequence: int, as_of_ms: int, score: str = "-inf", skip
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What an operator's action on a job led to: the answer, the job's state, and on a conflict the live
-    job that holds its unique key ('' when it is the state that forbids the action).
+    """What an operator's action on a job led to.
+
+    On a conflict `holder` is the live job that has its unique key, '' if its state forbids the action.
     """
 
     answer: Answer
@@ -113,7 +132,7 @@ class Acted:
 
 
 def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = None) -> Call[Acted]:
-    """dead -> ready: ok, already_done (same operation), not_found, conflict."""
+    """From dead to ready: ok, already_done (same operation), not_found, conflict."""
     return Call(
         ENGINE.load("retry"),
         queue_keys(queue, "meta", "counts", "types", "ready", "running", "dead", "groups", "wake"),
@@ -123,11 +142,9 @@ def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = No
 
 
 def requeue(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
-    """completed, cancelled or dead -> ready, result cleared: ok, already_done, not_found, conflict."""
+    """From completed, cancelled or dead to ready, result cleared: ok, already_done, not_found, conflict."""
     names = ("meta", "counts", "types", "ready", "running", "completed", "cancelled", "dead", "groups", "wake")
-    return Call(
-        ENGINE.load("requeue"), queue_keys(queue, *names), (("id", job_id), ("operation", operation)), _acted
-    )
+    return Call(ENGINE.load("requeue"), queue_keys(queue, *names), (("id", job_id), ("operation", operation)), _acted)
 
 
 def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:

@@ -76,6 +76,8 @@ class _Methods:
     pause = _Method(operations.pause)
     resume = _Method(operations.resume)
     retry = _Method(operations.retry)
+    requeue = _Method(operations.requeue)
+    cancel = _Method(operations.cancel)
     delete = _Method(operations.delete)
 
 

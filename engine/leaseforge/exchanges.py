@@ -13,8 +13,8 @@ from leaseforge.calls import Arg, Call, queue_keys
 from leaseforge.errors import ScriptFault
 from leaseforge.fingerprints import fingerprint
 from leaseforge.jobs import JobState, NewJob, Options
-from leaseforge.outbox import pack_follow_ups
 from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
+from leaseforge.outbox import pack_follow_ups
 from leaseforge.scripts import ENGINE
 from leaseforge.texts import cut
 from leaseforge.workers import Registered, WorkerReport

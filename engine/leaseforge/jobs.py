@@ -171,7 +171,8 @@ class Job:
     `attempts` counts claims and never goes back (`attempts_base`: its value at the last replay);
     `failures` counts errors and timeouts, `recoveries` lost leases, both since the last replay;
     `releases` counts attempts given back uncharged. `due_at` is when a scheduled or retrying job
-    becomes ready. `group` is the dead group it is in. `rev` rises with every change. In lists `payload`, `result` and `history` are left out.
+    becomes ready. `group` is the dead group it is in. `rev` rises with every change. In lists `payload`,
+    `result` and `history` are left out.
     """
 
     id: str

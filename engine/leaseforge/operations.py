@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 
 from leaseforge import calls, limits, reads
 from leaseforge.answers import Answer
-from leaseforge.calls import Acted, Batch, Call, Plan
+from leaseforge.calls import Acted, Batch, Call, Plan, Replicated
 from leaseforge.enqueueing import Enqueued, register_queue
 from leaseforge.enqueueing import enqueue as enqueue_call
 from leaseforge.errors import (
@@ -25,6 +26,13 @@ from leaseforge.requests import checked
 from leaseforge.scripts import ENGINE
 
 
+class Durability(StrEnum):
+    """When an enqueue counts as done: with the primary's word, or with a replica's too."""
+
+    LOCAL = "local"
+    REPLICATED = "replicated"
+
+
 @dataclass(frozen=True, slots=True)
 class Purged:
     """How many jobs a purge removed."""
@@ -32,19 +40,22 @@ class Purged:
     removed: int
 
 
-def enqueue(job: NewJob) -> Plan[Enqueued]:
+def enqueue(job: NewJob, *, durability: Durability = Durability.LOCAL) -> Plan[Enqueued]:
     """Stores one job: created, or duplicate with the first job's id.
+
+    `durability` replicated waits for a replica to have it; if none does within a second the outcome
+    is unknown (StoreUnavailable), and the same request is safe to send again.
 
     Raises BadInput, IdempotencyConflict, StoreFull, or StoreUnavailable; after the last the outcome
     is unknown, and the same request (same id or key) may safely be sent again.
     """
-    [enqueued] = yield from enqueue_many([job])
+    [enqueued] = yield from enqueue_many([job], durability=durability)
     if enqueued.answer is Answer.REFUSED:
         raise IdempotencyConflict(job.idempotency_key or "", enqueued.id)
     return enqueued
 
 
-def enqueue_many(jobs: Sequence[NewJob]) -> Plan[list[Enqueued]]:
+def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.LOCAL) -> Plan[list[Enqueued]]:
     """Stores many jobs, each on its own: answers come in the order given, `refused` included.
 
     Jobs of one queue keep their order. A queue's jobs are stored 1,000 at a time, all or none of a
@@ -59,7 +70,8 @@ def enqueue_many(jobs: Sequence[NewJob]) -> Plan[list[Enqueued]]:
         yield from register_queue(queue)
         for start in range(0, len(positions), limits.MAX_BULK):
             chunk = positions[start : start + limits.MAX_BULK]
-            stored = yield from enqueue_call(queue, [jobs[position] for position in chunk])
+            call = enqueue_call(queue, [jobs[position] for position in chunk])
+            stored = yield from (call if durability is Durability.LOCAL else Replicated(call))
             answers.update(zip(chunk, stored, strict=True))
     return [answers[position] for position in range(len(jobs))]
 
@@ -92,7 +104,7 @@ def purge(queue: str, *, sequence: int, as_of_ms: int) -> Plan[Purged]:
 
 
 def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[Answer]:
-    """dead -> ready, with another payload if one is given: ok, or already_done for the same `operation`.
+    """From dead to ready, with another payload if one is given: ok, or already_done for the same `operation`.
 
     Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
     """
@@ -103,7 +115,7 @@ def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[
 
 
 def requeue(job_id: str, *, operation: str) -> Plan[Answer]:
-    """completed, cancelled or dead -> ready, result cleared: ok, or already_done for the same `operation`.
+    """From completed, cancelled or dead to ready, result cleared: ok, or already_done for the same `operation`.
 
     Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
     """

@@ -107,4 +107,3 @@ def _waiting(entry: bytes) -> _Waiting:
     parent, queue, job_id, job_type, payload, priority, delay_ms, extra = _unpacked(entry)
     job = (job_id.decode(), job_type.decode(), payload, priority.decode(), delay_ms.decode(), extra)
     return _Waiting(parent.decode(), queue.decode(), job)
-

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,7 +20,6 @@ from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
 
 T = TypeVar("T")
 SIZES = ("ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead")
-SERIES = ("enqueued", "completed", "failed", "retried", "dead", "recovered", "fenced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +30,6 @@ class Page(Generic[T]):
     total: int
     offset: int
     limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What happened in the `step_s` seconds from `at` on."""
-
-    at: datetime
-    enqueued: int
-    completed: int
-    failed: int
-    retried: int
-    dead: int
-    recovered: int
-    fenced: int
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """A series without gaps, oldest first; the last point's time is not over yet."""
-
-    step_s: int
-    points: tuple[Point, ...]
 
 
 def queue_names() -> Plan[list[str]]:
@@ -131,22 +108,6 @@ def workers(*, offset: int = 0, limit: int = 1000) -> Plan[Page[WorkerInfo]]:
         read,
     )
     return (yield from call)
-
-
-def throughput(*, seconds: int = 900, queue: str | None = None) -> Plan[Throughput]:
-    """What happened in the last `seconds` (10 to 7,200), in steps of 10 s: of one queue, or of all together."""
-    buckets = max(1, min(limits.MAX_BUCKETS, seconds // limits.BUCKET_S))
-    names = [check_queue_name(queue)] if queue is not None else (yield from queue_names())
-    if not names:
-        return Throughput(limits.BUCKET_S, ())
-    tables = yield from Batch([_stats_call(name, buckets) for name in names])
-    now_ms = max(now for now, _ in tables)
-    first = datetime.fromtimestamp((now_ms // 10_000 - buckets + 1) * 10, UTC)
-    sums = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*(t for _, t in tables), strict=True)]
-    return Throughput(
-        limits.BUCKET_S,
-        tuple(Point(first + timedelta(seconds=10 * index), *row) for index, row in enumerate(sums)),
-    )
 
 
 def totals(infos: Iterable[QueueInfo]) -> Mapping[str, int]:
@@ -229,18 +190,11 @@ def _limits(words: Sequence[bytes | None]) -> QueueLimits:
     return QueueLimits(**{name: value if name == "rate" else int(value) for name, value in given.items()})  # type: ignore[arg-type]  # the names decide which are whole
 
 
-def _stats_call(queue: str, buckets: int) -> Call[tuple[int, list[list[int]]]]:
-    def read(raw: Sequence[Any]) -> tuple[int, list[list[int]]]:
-        return raw[0], [[int(value or 0) for value in row] for row in raw[1]]
-
-    return Call(ENGINE.load("read_stats"), queue_keys(queue), (("buckets", buckets),), read, SERIES)
-
-
 def _groups_call(queue: str) -> Call[list[DeadGroup]]:
     def read(raw: Sequence[Any]) -> list[DeadGroup]:
         groups = []
         for key, title, size, first, last in raw:
-            job_type, kind, message, *_ = [*title.decode("utf-8", "replace").split("\n"), "", "", ""]
+            job_type, kind, message, *_ = (title.decode("utf-8", "replace") + "\n\n").split("\n")
             first_at, last_at = (_at(int(float(score))) for score in (first, last))
             groups.append(DeadGroup(queue, key.decode(), job_type, kind, message, size, first_at, last_at))
         return groups

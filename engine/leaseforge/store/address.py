@@ -41,6 +41,18 @@ class Address:
             options |= {"ssl": True, "ssl_check_hostname": True, **self.tls_options}
         return options
 
+    def credentials(self) -> dict[str, Any]:
+        """What a second address of the same deployment shares with this one."""
+        return {
+            "username": self.username,
+            "password": self.password,
+            "tls": self.tls,
+            "tls_options": self.tls_options,
+        }
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.hosts, self.path, self.db))
+
     def __str__(self) -> str:
         """The address without its password, fit for a log line."""
         where = self.path or ",".join(f"{host}:{port}" for host, port in self.hosts)

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar, cast, overload
 
 from redis.exceptions import NoScriptError, RedisError
 
-from leaseforge.calls import Call, Plan
-from leaseforge.errors import LeaseforgeError
+from leaseforge.calls import Batch, Call, Plan, Replicated, Step
+from leaseforge.errors import LeaseforgeError, StoreUnavailable
 from leaseforge.keys import queue_key
 from leaseforge.store.address import Address, parse_address
 from leaseforge.store.checks import check_report, layout_call
@@ -33,6 +33,7 @@ class Store:
         self.address = address
         self.retry_s = retry_s
         self.timeout_s = timeout_s
+        self._nodes: dict[Address, Client] = {}
         # One more than can be asked for at a time: the pool refuses where this waits.
         self._slots = asyncio.Semaphore(connections)
         self._client = open_client(ASYNCIO, address, timeout_s=timeout_s, connections=connections + 1)
@@ -50,7 +51,7 @@ class Store:
             step = next(work)
             while True:
                 try:
-                    answer: Any = await (self._call(step) if isinstance(step, Call) else self.run_many(step.calls))
+                    answer: Any = await self._step(step)
                 except LeaseforgeError as error:
                     step = work.throw(error)
                 else:
@@ -103,7 +104,8 @@ class Store:
 
     async def aclose(self) -> None:
         """Closes all connections."""
-        await self._client.aclose()
+        for client in (self._client, *self._nodes.values()):
+            await client.aclose()
         if self._waiting is not None:
             await self._waiting.aclose()
 
@@ -112,6 +114,41 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+    async def _step(self, step: Step) -> Any:
+        match step:
+            case Call():
+                return await self._call(step)
+            case Batch():
+                return await self.run_many(step.calls)
+            case Replicated():
+                return await self._replicated(step)
+
+    async def _replicated(self, step: Replicated[T]) -> T:
+        """The script and WAIT on one connection: WAIT speaks of what its own connection wrote."""
+        call = step.call
+        try:
+            pipeline = self._node_of(call).pipeline(transaction=False)
+            pipeline.execute_command("EVAL", call.script.text, *call.command())
+            pipeline.execute_command("WAIT", step.replicas, step.timeout_ms)
+            reply, confirmed = await pipeline.execute()
+        except (RedisError, OSError) as error:
+            raise translate(error) from error
+        if confirmed < step.replicas:
+            raise StoreUnavailable(
+                f"{confirmed} of {step.replicas} replicas confirmed within {step.timeout_ms} ms: the outcome is "
+                "unknown, the same request may safely be sent again"
+            )
+        return call.read(reply)
+
+    def _node_of(self, call: Call[Any]) -> Client:
+        if self.address.kind != "cluster":
+            return self._client
+        node = self._client.get_node_from_key(call.keys[0][1])
+        address = Address("single", ((node.host, node.port),), **self.address.credentials())
+        if address not in self._nodes:
+            self._nodes[address] = open_client(ASYNCIO, address, timeout_s=self.timeout_s, connections=8)
+        return self._nodes[address]
 
     async def _call(self, call: Call[T]) -> T:
         deadline = time.monotonic() + self.retry_s

@@ -6,11 +6,11 @@ from typing import Any, Self, TypeVar, cast, overload
 
 from redis.exceptions import NoScriptError, RedisError
 
-from leaseforge.calls import Call, Plan
-from leaseforge.errors import LeaseforgeError
+from leaseforge.calls import Batch, Call, Plan, Replicated, Step
+from leaseforge.errors import LeaseforgeError, StoreUnavailable
 from leaseforge.store.address import Address, parse_address
 from leaseforge.store.checks import check_report, layout_call
-from leaseforge.store.clients import BLOCKING, open_client
+from leaseforge.store.clients import BLOCKING, Client, open_client
 from leaseforge.store.faults import is_retryable, translate
 from leaseforge.store.pacing import pauses
 
@@ -31,6 +31,7 @@ class SyncStore:
         self.address = address
         self.retry_s = retry_s
         self.timeout_s = timeout_s
+        self._nodes: dict[Address, Client] = {}
         self._client = open_client(BLOCKING, address, timeout_s=timeout_s, connections=connections)
 
     @overload
@@ -45,7 +46,7 @@ class SyncStore:
             step = next(work)
             while True:
                 try:
-                    answer: Any = self._call(step) if isinstance(step, Call) else self.run_many(step.calls)
+                    answer: Any = self._step(step)
                 except LeaseforgeError as error:
                     step = work.throw(error)
                 else:
@@ -81,13 +82,49 @@ class SyncStore:
 
     def close(self) -> None:
         """Closes all connections."""
-        self._client.close()
+        for client in (self._client, *self._nodes.values()):
+            client.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _step(self, step: Step) -> Any:
+        match step:
+            case Call():
+                return self._call(step)
+            case Batch():
+                return self.run_many(step.calls)
+            case Replicated():
+                return self._replicated(step)
+
+    def _replicated(self, step: Replicated[T]) -> T:
+        """The script and WAIT on one connection: WAIT speaks of what its own connection wrote."""
+        call = step.call
+        try:
+            pipeline = self._node_of(call).pipeline(transaction=False)
+            pipeline.execute_command("EVAL", call.script.text, *call.command())
+            pipeline.execute_command("WAIT", step.replicas, step.timeout_ms)
+            reply, confirmed = pipeline.execute()
+        except (RedisError, OSError) as error:
+            raise translate(error) from error
+        if confirmed < step.replicas:
+            raise StoreUnavailable(
+                f"{confirmed} of {step.replicas} replicas confirmed within {step.timeout_ms} ms: the outcome is "
+                "unknown, the same request may safely be sent again"
+            )
+        return call.read(reply)
+
+    def _node_of(self, call: Call[Any]) -> Client:
+        if self.address.kind != "cluster":
+            return self._client
+        node = self._client.get_node_from_key(call.keys[0][1])
+        address = Address("single", ((node.host, node.port),), **self.address.credentials())
+        if address not in self._nodes:
+            self._nodes[address] = open_client(BLOCKING, address, timeout_s=self.timeout_s, connections=8)
+        return self._nodes[address]
 
     def _call(self, call: Call[T]) -> T:
         deadline = time.monotonic() + self.retry_s

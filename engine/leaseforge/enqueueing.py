@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +16,7 @@ from leaseforge.requests import JSON
 from leaseforge.scripts import ENGINE
 
 _pack = msgspec.msgpack.Encoder().encode
-_NO_OPTIONS = ""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def _extra(job: NewJob) -> bytes:
     if job.created_by:
         extra["created_by"] = job.created_by
     if job.at is not None:
-        extra["at_ms"] = int(job.at.timestamp() * 1000)
+        # Rounded up: a job never becomes ready before the instant its producer named.
+        extra["at_ms"] = -((_EPOCH - job.at) // timedelta(milliseconds=1))
     if job.idempotency_key is not None:
         scope = f"{job.created_by or ''}\0{job.idempotency_key}"
         extra["idem"] = sha256(scope.encode()).hexdigest()

@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
     TASKS = 7
     MISSING_EXTRA = 8
     EMBEDDED_SERVER = 9
+    WORN_OUT = 75
     INTERRUPTED = 130
 
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from leaseforge.store import Store
 from leaseforge_auth.calls import read_account
 from leaseforge_cli.data_folder import DataFolder
+from leaseforge_cli.listening import is_free
 
 SECRET = "LEASEFORGE_AUTH_SECRET"  # noqa: S105 - the name of a variable
 USER = "LEASEFORGE_ADMIN_USER"
 PASSWORD = "LEASEFORGE_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
 USERS = "LEASEFORGE_USERS"
+METRICS = "LEASEFORGE_METRICS_ADDR"
+METRICS_PORT = 8081
 # A worker runs code of its users: it is not given what signs tokens and lets people in.
 SERVER_ONLY = frozenset(f"{name}{suffix}" for name in (SECRET, PASSWORD, USERS) for suffix in ("", "_FILE"))
 
@@ -46,9 +49,12 @@ def server_environment(environ: Mapping[str, str], folder: DataFolder, login: Lo
     return {**environ, **added}
 
 
-def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The worker's environment: the given one without the server's secrets."""
-    return {name: value for name, value in environ.items() if name not in SERVER_ONLY}
+def worker_environment(environ: Mapping[str, str], *, api_port: int) -> dict[str, str]:
+    """The worker's environment: the given one without the server's secrets, and a port for probes that is free."""
+    kept = {name: value for name, value in environ.items() if name not in SERVER_ONLY}
+    if not kept.get(METRICS) and (api_port == METRICS_PORT or not is_free(("127.0.0.1", METRICS_PORT))):
+        kept[METRICS] = "127.0.0.1:0"  # any free one: the demo must not fail because of it
+    return kept
 
 
 def _is_given(environ: Mapping[str, str], name: str) -> bool:

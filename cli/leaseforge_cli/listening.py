@@ -12,21 +12,34 @@ EVERY_INTERFACE = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 def check_free(address: tuple[str, int]) -> None:
     """Raise CommandFailed when somebody listens there already or the address is not this machine's."""
     host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        _bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CommandFailed(
+                f"port {port} is in use: stop the program that listens on {host}:{port}, "
+                f"or choose another address (LEASEFORGE_API_ADDR=127.0.0.1:{port + 1})",
+                ExitCode.ADDRESS_IN_USE,
+            ) from error
+        raise CommandFailed(
+            f"cannot listen on {host}:{port}: {error.strerror}; see LEASEFORGE_API_ADDR", ExitCode.SETTINGS
+        ) from error
+
+
+def is_free(address: tuple[str, int]) -> bool:
+    """Whether somebody could listen there now."""
+    try:
+        _bind(address)
+    except OSError:
+        return False
+    return True
+
+
+def _bind(address: tuple[str, int]) -> None:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise CommandFailed(
-                    f"port {port} is in use: stop the program that listens on {host}:{port}, "
-                    f"or choose another address (LEASEFORGE_API_ADDR=127.0.0.1:{port + 1})",
-                    ExitCode.ADDRESS_IN_USE,
-                ) from error
-            raise CommandFailed(
-                f"cannot listen on {host}:{port}: {error.strerror}; see LEASEFORGE_API_ADDR", ExitCode.SETTINGS
-            ) from error
+        probe.bind(address)
 
 
 def local_url(address: tuple[str, int]) -> str:

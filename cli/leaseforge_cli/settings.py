@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leaseforge.settings import address, flag, redis_url, seconds, setting
+from leaseforge.settings import flag, redis_url, seconds, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,6 @@ class DevSettings:
         parse=redis_url,
         secret=True,
         help="the Redis to use; when not set an embedded server is started",
-    )
-    api_address: tuple[str, int] = setting(
-        "LEASEFORGE_API_ADDR",
-        default=("127.0.0.1", 8080),
-        parse=address,
-        help="host:port the API and the console listen on",
     )
     drain_s: float = setting(
         "LEASEFORGE_DRAIN_SECONDS",

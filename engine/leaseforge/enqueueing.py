@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -17,6 +18,7 @@ from leaseforge.requests import JSON
 from leaseforge.scripts import ENGINE
 
 _pack = msgspec.msgpack.Encoder().encode
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 StoredJob = tuple[str, str, bytes, Arg, Arg, bytes]
 """A job as the enqueue script takes it: id, type, payload, priority, delay_ms, extra."""
 
@@ -85,7 +87,8 @@ def _extra(job: NewJob) -> bytes:
     if job.created_by:
         extra["created_by"] = job.created_by
     if job.at is not None:
-        extra["at_ms"] = int(job.at.timestamp() * 1000)
+        # Rounded up: a job never becomes ready before the instant its producer named.
+        extra["at_ms"] = -((_EPOCH - job.at) // timedelta(milliseconds=1))
     if job.unique_key is not None:
         extra["unique"] = job.unique_key
         extra["unique_ttl"] = job.unique_ttl_ms

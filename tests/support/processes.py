@@ -57,11 +57,11 @@ class Process:
         """Wait until it has printed the text; a child that ends before fails at once with what it said."""
 
         def printed() -> bool:
-            ended = self.returncode is not None
+            ended = self.returncode is not None  # looked at first: its last words count
             if text in self.output():
                 return True
             if ended:
-                raise ChildEnded(f"ended with {self.returncode} before printing {text!r}:\n{self.output()}")
+                self.check_running()
             return False
 
         try:
@@ -69,6 +69,11 @@ class Process:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{text!r} not in:\n{self.output()}") from None
         return self.output()
+
+    def check_running(self) -> None:
+        """Raise ChildEnded, with everything it said, when it is no longer running."""
+        if self.returncode is not None:
+            raise ChildEnded(f"ended with {self.returncode}:\n{self.output()}")
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal; a child that is gone is left in peace."""

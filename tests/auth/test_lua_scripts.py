@@ -1,0 +1,66 @@
+"""The scripts of accounts and sessions: their headers match the calls, and a full Redis does not lock anybody out."""
+
+from typing import Any
+
+import pytest
+import redis
+
+from leaseforge.calls import Call
+from leaseforge.store import Store
+from leaseforge_auth import calls
+from leaseforge_auth.roles import Role
+from leaseforge_auth.throttle import LoginThrottle, _places
+
+CALLS: list[Call[Any]] = [
+    calls.read_account("ada"),
+    calls.count_accounts(),
+    calls.declare_account("ada", password_hash="x", roles=[Role.VIEWER]),
+    calls.read_token("ada", "jti"),
+    calls.spend_token("jti", ttl_ms=1000),
+    calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
+    calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
+    calls.close_session("id"),
+]
+
+
+def test_every_script_has_a_call_here() -> None:
+    throttle = {"login_attempt", "login_success"}
+
+    assert {call.script.name for call in CALLS} | throttle == set(calls.SCRIPTS.names())
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.script.name)
+def test_calls_name_keys_and_arguments_as_the_header_does(call: Call[Any]) -> None:
+    assert tuple(name for name, _ in call.keys) == call.script.header.keys
+    assert tuple(name for name, _ in call.args) == call.script.header.args
+
+
+async def test_the_throttle_names_keys_and_arguments_as_the_headers_do(store: Store) -> None:
+    attempt = LoginThrottle(store)._attempt("ada", "203.0.113.7")
+
+    assert tuple(name for name, _ in attempt.keys) == attempt.script.header.keys
+    assert tuple(name for name, _ in attempt.args) == attempt.script.header.args
+    assert tuple(name for name, _ in _places("a", "b")) == calls.SCRIPTS.load("login_success").header.keys
+
+
+@pytest.mark.parametrize("name", calls.SCRIPTS.names())
+def test_scripts_run_on_a_full_redis(name: str) -> None:
+    assert calls.SCRIPTS.load(name).header.flags in ("allow-oom", "no-writes")
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.script.name)
+async def test_every_script_answers_when_there_is_no_memory_left(call: Call[Any], store: Store, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory", 1)
+        try:
+            await store.run(call)
+            await LoginThrottle(store).charge("ada", "203.0.113.7")
+            await LoginThrottle(store).succeeded("ada", "203.0.113.7")
+        finally:
+            client.config_set("maxmemory", 0)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.script.name)
+def test_all_keys_share_one_slot_and_name_the_guard(call: Call[Any]) -> None:
+    assert call.keys[0] == ("guard", "lf:{sys}:guard")
+    assert all(key.startswith("lf:{sys}:") for _, key in call.keys)

@@ -1,0 +1,62 @@
+"""What of a payload may be shown."""
+
+import base64
+
+import msgspec
+import pytest
+
+from leaseforge_auth.masking import MASK, shown
+
+
+def test_json_without_secrets_is_passed_on_byte_for_byte() -> None:
+    content = b'{ "amount" : 1.10, "text": "\\u00e9", "big": 12345678901234567890 }'
+
+    assert shown(content).json == content
+    assert not shown(content).is_masked
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "PASSWD", "db_password", "client-secret", "apiKey", "X-Api-Key", "access_token", "Authorization",
+     "session_id", "card_number", "cvv", "private_key", "dsn", "PIN"],
+)  # fmt: skip
+def test_values_under_secret_looking_names_are_masked(name: str) -> None:
+    content = msgspec.json.encode({"to": "ada", "deep": [{"list": [{name: "hunter2"}]}]})
+
+    result = shown(content)
+
+    assert result.is_masked
+    assert result.json is not None
+    assert b"hunter2" not in result.json
+    assert msgspec.json.decode(result.json)["deep"][0]["list"][0][name] == MASK
+
+
+def test_whole_objects_under_a_secret_looking_name_are_masked() -> None:
+    result = shown(b'{"credentials": {"user": "ada", "value": "hunter2"}}')
+
+    assert result.json == b'{"credentials":"[masked]"}'
+
+
+@pytest.mark.parametrize("content", [b'{"max_tokens": 400}', b'{"password": null}', b'{"token": ""}', b'{"pinned": 1}'])
+def test_what_only_looks_like_a_secret_stays(content: bytes) -> None:
+    assert shown(content).json == content
+
+
+def test_bytes_that_are_no_json_are_shown_as_base64() -> None:
+    for content, content_type in ((b"\x00\xff", "application/octet-stream"), (b"{broken", "application/json")):
+        assert shown(content, content_type).base64 == base64.b64encode(content).decode()
+        assert shown(content, content_type).json is None
+
+
+def test_json_that_is_not_utf8_is_no_json() -> None:
+    assert shown(b'"\xff"').json is None
+
+
+def test_what_is_too_deep_to_search_for_secrets_is_not_shown() -> None:
+    result = shown(b"[" * 100_000 + b"]" * 100_000)
+
+    assert (result.json, result.base64, result.is_masked) == (None, None, True)
+
+
+def test_nothing_is_shown_of_nothing() -> None:
+    assert shown(None).json is None

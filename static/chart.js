@@ -15,7 +15,13 @@
     at = Math.max(0, Math.min(index, all.length - 1));
     all.forEach((slot, i) => slot.classList.toggle("here", i === at));
     const slot = all[at];
-    tip.textContent = slot.querySelector("title").textContent;
+    // Taken out, the browser's own tip stays away; live updates bring it back with new values.
+    const title = slot.querySelector("title");
+    if (title) {
+      slot.dataset.tip = title.textContent;
+      title.remove();
+    }
+    tip.textContent = slot.dataset.tip;
     if (tip.parentElement !== chart) chart.append(tip);
     const box = chart.getBoundingClientRect();
     const mark = slot.querySelector("rect").getBoundingClientRect();

@@ -63,7 +63,7 @@ class ConsolePart:
 def console_part(settings: ConsoleSettings) -> ConsolePart:
     """Reads templates and static files once and builds everything the factory needs.
 
-    The application provides the dependencies `store`, `accounts` and `sessions`.
+    The application provides the dependencies `store`, `accounts`, `sessions` and `client_address`.
     """
     console = Console(settings)
 

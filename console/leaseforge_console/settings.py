@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from leaseforge_auth.addresses import Network
-
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
@@ -11,11 +9,10 @@ class ConsoleSettings:
 
     `root_path` is the prefix a proxy puts in front ("/jobs", no slash at the end; "" for none): every link, form
     and redirect carries it. `environment` is the word in the badge. `secure` says that browsers come over https, so
-    that the console's cookies are marked Secure. `trusted_proxies` may tell who a login attempt comes from.
+    that the console's cookies are marked Secure.
     """
 
     version: str
     root_path: str = ""
     environment: str = "development"
     secure: bool = False
-    trusted_proxies: tuple[Network, ...] = ()

@@ -39,8 +39,7 @@ async def find(request: ConsoleRequest, console: Console, store: Store, q: FromQ
         return console.go(request, f"/console/queues/{query}")
     like = tuple(name for name in names if query and query.lower() in name.lower())[:20]
     page = Found(query, is_job_id(query.lower()), like)
-    status = 404 if query and not like else 200
-    return console.page(request, "pages/find.html", page, Place("Find", ""), snapshot=snapshot, status=status)
+    return console.page(request, "pages/find.html", page, Place("Find", ""), snapshot=snapshot)
 
 
 async def _has_job(store: Store, job_id: str) -> bool:

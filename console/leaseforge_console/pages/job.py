@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
+import structlog
 from litestar import Response, get, post
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 
-from leaseforge import operations, reads
+from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.jobs import Job
 from leaseforge.store import Store
@@ -18,6 +19,8 @@ from leaseforge_console.stream import Watched
 from leaseforge_console.views import job as view
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
+
+log = structlog.get_logger()
 
 
 async def load(store: Store, _snapshot: Snapshot, job_id: str) -> Job:
@@ -63,6 +66,7 @@ async def retry_job(
 ) -> Response[Any]:
     """Dead -> ready, with fresh budgets; sent twice it is done once."""
     answer = await store.run(operations.retry(job_id, operation=data.operation))
+    log.info(events.JOB_REPLAYED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     done_before = answer is Answer.ALREADY_DONE
     told = "The job was put back already." if done_before else "Put back: the next free worker takes the job."
@@ -87,6 +91,7 @@ async def delete_job(
     """Removes the job with its history; a running one is refused."""
     job = await store.run(reads.job(job_id))
     await store.run(operations.delete(job_id))
+    log.info(events.JOB_DELETED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     told = Flash("good", f"Deleted job {job_id} ({job.type}).")
     return console.go(request, f"/console/queues/{job.queue}?state={job.state.value}", told)

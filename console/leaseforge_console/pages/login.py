@@ -9,7 +9,6 @@ from litestar.params import Body, QueryParameter
 from litestar.response import Redirect
 
 from leaseforge_auth.accounts import Accounts
-from leaseforge_auth.addresses import client_address
 from leaseforge_auth.errors import TryAgainLater
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.sessions import Sessions
@@ -67,15 +66,13 @@ async def log_in(
     console: Console,
     accounts: Accounts,
     sessions: Sessions,
+    client_address: str,
     data: Annotated[LoginSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Opens a session with a new id, or says that name or password is wrong, never which."""
     back = local_path(data.next) or HOME
-    proxies = console.settings.trusted_proxies
-    peer = request.client.host if request.client else None
-    address = client_address(peer, request.headers.getall("x-forwarded-for", []), proxies)
     try:
-        account = await accounts.authenticate(data.username.strip(), data.password, address=address)
+        account = await accounts.authenticate(data.username.strip(), data.password, address=client_address)
     except TryAgainLater as error:
         told = f"{str(error).capitalize()}. Try again in {span(error.retry_after_s)}."
         page = LoginPage(data.username, back, told)

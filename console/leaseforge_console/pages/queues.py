@@ -2,22 +2,25 @@
 
 from typing import Annotated, Any
 
+import structlog
 from litestar import Response, get, post
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 
-from leaseforge import operations, reads
+from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
+from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.filters import plural
 from leaseforge_console.live import Live, Topic, read_snapshot
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import queues
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
+
+log = structlog.get_logger()
 
 PLACE = Place("Queues", "queues", "/live/queues")
 
@@ -47,6 +50,7 @@ async def pause_queue(
 ) -> Response[Any]:
     """Nothing more is claimed from the queue; what runs goes on."""
     answer = await store.run(operations.pause(queue))
+    log.info(events.QUEUE_PAUSED, queue=queue, user=identity_of(request).username)
     live.nudge()
     told = f"{queue} was paused already." if answer is Answer.ALREADY_DONE else f"Paused {queue}. What runs goes on."
     return console.go(request, console.page_on_screen(request), Flash("good", told))
@@ -58,6 +62,7 @@ async def resume_queue(
 ) -> Response[Any]:
     """Claims go on."""
     answer = await store.run(operations.resume(queue))
+    log.info(events.QUEUE_RESUMED, queue=queue, user=identity_of(request).username)
     live.nudge()
     told = f"{queue} was not paused." if answer is Answer.ALREADY_DONE else f"Resumed {queue}."
     return console.go(request, console.page_on_screen(request), Flash("good", told))
@@ -84,6 +89,7 @@ async def purge_queue(
     if form.problem:
         return await _ask(request, console, store, form)
     purged = await store.run(operations.purge(queue, sequence=form.sequence, as_of_ms=form.as_of_ms))
+    log.info(events.QUEUE_PURGED, queue=queue, removed=purged.removed, user=identity_of(request).username)
     live.nudge()
     told = f"Purged {plural(purged.removed, 'ready job')} of {queue}. Jobs that came later were not touched."
     back = console.after_confirmation(request, f"/console/queues/{queue}")

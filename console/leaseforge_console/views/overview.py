@@ -98,7 +98,7 @@ def build(snapshot: Snapshot, throughput: Throughput, seconds: int) -> Overview:
         backlog=_backlog(snapshot),
         queues=len(snapshot.queues),
         longest=_longest(snapshot),
-        running=sum(worker.running_count for worker in snapshot.workers),
+        running=busy,
     )
 
 
@@ -140,6 +140,7 @@ def _longest(snapshot: Snapshot) -> tuple[LongRun, ...]:
             max((now - job.started_at).total_seconds(), 0),
         )
         for worker in snapshot.workers
+        if worker.state is not WorkerState.LOST
         for job in worker.running
     ]
     return tuple(sorted(runs, key=lambda run: -run.runs_s)[:_MOST_ROWS])

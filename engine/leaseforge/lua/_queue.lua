@@ -7,8 +7,24 @@ local function record_key(id)
   return PREFIX .. 'job:' .. id
 end
 
+-- A number out of a record. Damaged text counts as 0: raised in mid-script it would leave half a transition.
+local function whole(value)
+  local n = tonumber(value)
+  return n and n > -9e15 and n < 9e15 and n or 0
+end
+
 local function ready_member(seq, id)
-  return string.format('%016.0f', seq) .. id
+  return string.format('%016.0f', whole(seq)) .. id
+end
+
+-- Higher priorities first. Never -0, which a small set gives back as 0 and a large one as -0.
+local function ready_score(priority)
+  return text(0 - whole(priority))
+end
+
+-- The job of an entry in ready; an entry too short to be one of ours stands for itself.
+local function entry_id(entry)
+  return #entry > 16 and string.sub(entry, 17) or entry
 end
 
 -- The script's tally, written once at its end: totals for ever, and the 10 s bucket of NOW.
@@ -34,12 +50,13 @@ local function flush(K)
     return
   end
   local bucket = PREFIX .. 'stats:10:' .. text(math.floor(NOW / 10000))
+  -- A total that cannot be written must not hide what the script has done by now.
   for name, n in pairs(tally) do
-    redis.call('HINCRBY', K.counts, name, text(n))
-    redis.call('HINCRBY', bucket, name, text(n))
+    redis.pcall('HINCRBY', K.counts, name, text(n))
+    redis.pcall('HINCRBY', bucket, name, text(n))
   end
   for name, n in pairs(shape) do
-    redis.call('HINCRBY', bucket, name, text(n))
+    redis.pcall('HINCRBY', bucket, name, text(n))
   end
   redis.call('PEXPIRE', bucket, 7200000)
 end
@@ -60,16 +77,17 @@ local function check_sets(K)
   sets_checked = true
 end
 
--- One token at most: it tells one idle worker that something can be claimed.
+-- One token at most: it tells one idle worker that something can be claimed. Comes after the writes,
+-- so a foreign key in its place is left to the workers that wait on it, who fail loudly.
 local function wake(K)
-  if redis.call('LLEN', K.wake) == 0 then
+  if redis.pcall('LLEN', K.wake) == 0 then
     redis.call('RPUSH', K.wake, '1')
   end
 end
 
 -- Wakes a worker if a job could be claimed now.
 local function wake_if_claimable(K)
-  if redis.call('ZCARD', K.ready) > 0 and redis.call('HGET', K.meta, 'paused') ~= '1' then
+  if redis.call('ZCARD', K.ready) > 0 and redis.pcall('HGET', K.meta, 'paused') ~= '1' then
     wake(K)
   end
 end
@@ -146,8 +164,8 @@ local function quarantine(K, id, reason)
   end
   redis.call('HSETNX', key, 'type', 'unknown')
   redis.call('HSETNX', key, 'created_at', text(NOW))
-  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'token', '', 'finished_at', text(NOW))
-  redis.call('HINCRBY', key, 'rev', 1)
+  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'token', '', 'finished_at', text(NOW),
+    'rev', text(whole(redis.call('HGET', key, 'rev')) + 1))
   redis.call('ZADD', K.dead, NOW, id)
   count('quarantined')
   count('dead')

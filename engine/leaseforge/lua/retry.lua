@@ -35,8 +35,8 @@ local function retry(K, A)
   redis.call('ZREM', K.dead, id)
   redis.call('HDEL', key, 'failures', 'recoveries', 'error', 'error_kind', 'reason', 'finished_at')
   redis.call('HSET', key, 'state', 'ready', 'seq', text(seq), 'ready_at', text(NOW), 'last_op', operation,
-    'attempts_base', values[4] or '0', 'replays', text((tonumber(values[5]) or 0) + 1),
-    'rev', text((tonumber(values[6]) or 0) + 1))
+    'attempts_base', text(whole(values[4])), 'replays', text(whole(values[5]) + 1),
+    'rev', text(whole(values[6]) + 1))
   if A[3] == '1' then
     redis.call('SET', key .. ':in', A[4])
     if #A[4] > 16384 then
@@ -45,7 +45,7 @@ local function retry(K, A)
       redis.call('HDEL', key, 'size')
     end
   end
-  redis.call('ZADD', K.ready, text(-(tonumber(values[3]) or 0)), ready_member(seq, id))
+  redis.call('ZADD', K.ready, ready_score(values[3]), ready_member(seq, id))
   count('replayed')
   wake_if_claimable(K)
   return { 'ok', 'ready' }

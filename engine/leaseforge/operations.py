@@ -12,7 +12,7 @@ from leaseforge.errors import IdempotencyConflict, InvalidTransition, JobNotFoun
 from leaseforge.jobs import NewJob
 from leaseforge.keys import system_key
 from leaseforge.queues import check_queue_name
-from leaseforge.requests import checked
+from leaseforge.requests import check_replay, checked
 from leaseforge.scripts import ENGINE
 
 
@@ -86,8 +86,9 @@ def purge(queue: str, *, sequence: int, as_of_ms: int) -> Plan[Purged]:
 def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[Answer]:
     """Dead -> ready, with another payload if one is given: ok, or already_done for the same `operation`.
 
-    Raises JobNotFound, InvalidTransition.
+    Raises JobNotFound, InvalidTransition, BadInput.
     """
+    check_replay(operation, payload)
     for queue in (yield from _queues_holding(job_id)):
         answer, state = yield from calls.retry(queue, job_id, operation=operation, payload=payload)
         if answer is Answer.CONFLICT:
@@ -98,13 +99,15 @@ def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[
 
 
 def delete(job_id: str) -> Plan[Answer]:
-    """Removes a job that is not running. Raises JobNotFound, InvalidTransition."""
+    """Removes a job that is not running: ok, or already_done if it went while we looked (a lost reply, another one).
+
+    Raises JobNotFound, InvalidTransition.
+    """
     for queue in (yield from _queues_holding(job_id)):
         answer, state = yield from calls.delete(queue, job_id)
         if answer is Answer.CONFLICT:
             raise InvalidTransition(job_id, state, "delete")
-        if answer is not Answer.NOT_FOUND:
-            return answer
+        return Answer.ALREADY_DONE if answer is Answer.NOT_FOUND else answer
     raise JobNotFound(job_id)
 
 

@@ -214,6 +214,25 @@ def test_demo_jobs_come_only_when_wanted(development: Development) -> None:
     eventually_sync(made, within_s=30)
 
 
+def test_tasks_of_ones_own_run_beside_the_demo(development: Development) -> None:
+    (development.folder / "mytasks.py").write_text(
+        "from leaseforge import task\n\n@task\nasync def own(ctx):\n    return 1\n"
+    )
+    development.start("mytasks")
+
+    with development.store() as store:
+        ids = [store.run(operations.enqueue(new_job(name, {}, queue="new"))).id for name in ("own", "echo")]
+        eventually_sync(lambda: all(store.run(reads.job(one)).state is JobState.COMPLETED for one in ids), within_s=30)
+
+
+def test_tasks_that_cannot_be_loaded_end_everything_with_one_clear_line(development: Development) -> None:
+    failed = development.start("nowhere", wait_for="")
+
+    assert failed.wait(within_s=60) == ExitCode.TASKS
+    assert "leaseforge: no module named 'nowhere'" in failed.output()
+    assert development.redis.pid is None
+
+
 def test_a_given_redis_is_used_and_nothing_is_embedded(development: Development, redis_url: str) -> None:
     running = development.start(LEASEFORGE_REDIS_URL=redis_url)
 

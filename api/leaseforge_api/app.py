@@ -116,7 +116,6 @@ def _console_settings(settings: ServerSettings) -> ConsoleSettings:
         root_path=settings.auth.root_path,
         environment=settings.http.environment,
         secure=settings.auth.is_https,
-        trusted_proxies=settings.auth.trusted_proxies,
     )
 
 

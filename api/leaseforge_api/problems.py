@@ -108,7 +108,8 @@ def _kind_of(error: Exception) -> _Kind:
     if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         status = HTTPStatus(error.status_code)
         slug = status.phrase.lower().replace(" ", "-")
-        return _Kind(status, slug, status.phrase, _DETAILS.get(status) or error.detail or status.phrase)
+        says_more = error.detail and error.detail != status.phrase
+        return _Kind(status, slug, status.phrase, error.detail if says_more else _DETAILS.get(status, status.phrase))
     return _FAULT
 
 

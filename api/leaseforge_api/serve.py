@@ -32,9 +32,13 @@ class Server(uvicorn.Server):
         self._on_stop = on_stop
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to stop."""
+        """The first signal stops, a second one does not wait for what is open.
+
+        uvicorn's own would raise the signal again afterwards: an orderly stop would look like a killed process.
+        """
         self._on_stop()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 def serve(settings: ServerSettings) -> None:

@@ -29,10 +29,13 @@ class _UserEntry(Struct, forbid_unknown_fields=True):
 
 
 def auth_secrets(text: str) -> tuple[str, ...]:
-    """Parses one or more secrets separated by white space, the newest first."""
-    found = tuple(text.split())
+    """Parses one or more secrets separated by commas or line ends, the newest first."""
+    found = tuple(part.strip() for part in text.replace("\n", ",").split(",") if part.strip())
     if not found or any(len(secret.encode()) < MIN_SECRET_BYTES for secret in found):
-        raise ValueError(f"must be at least {MIN_SECRET_BYTES} bytes of random text (try: openssl rand -base64 48)")
+        raise ValueError(
+            f"must be at least {MIN_SECRET_BYTES} bytes of random text, each if there are several separated by commas "
+            "(try: openssl rand -base64 48)"
+        )
     return found
 
 
@@ -92,7 +95,7 @@ class AuthSettings:
         "LEASEFORGE_AUTH_SECRET",
         parse=auth_secrets,
         secret=True,
-        help="signs access tokens; several separated by white space, the newest first: all are accepted",
+        help="signs access tokens; several separated by commas, the newest first: all are accepted",
     )
     auth_ttl_s: float = setting(
         "LEASEFORGE_AUTH_TTL",

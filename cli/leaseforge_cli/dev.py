@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ LOOK_AT_REDIS_EVERY_S = 0.5
 
 
 @click.command()
+@click.argument("modules", nargs=-1, metavar="[MODULE[:TASK]]...")
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -36,30 +37,31 @@ LOOK_AT_REDIS_EVERY_S = 0.5
     help="Where the embedded server's data and the signing secret are kept.",
 )
 @click.option("--load/--no-load", default=None, help="Enqueue demo jobs, a few a second (LEASEFORGE_DEMO_LOAD).")
-def dev(data_dir: Path, load: bool | None) -> None:
+def dev(modules: tuple[str, ...], data_dir: Path, load: bool | None) -> None:
     """Run everything on this machine: server, worker and an embedded Redis.
 
-    With LEASEFORGE_REDIS_URL set that Redis is used and none is embedded. Ctrl-C stops everything in order, a second
-    one at once. A part that dies is started again.
+    The worker runs the demo tasks, and those of the given modules, from every queue. With LEASEFORGE_REDIS_URL set
+    that Redis is used and none is embedded. Ctrl-C stops everything in order, a second one at once. A part that dies
+    is started again.
     """
     settings = read(DevSettings, os.environ)
     if load is not None:
         settings = replace(settings, demo_load=load)
     check_free(read(HttpSettings, os.environ).api_addr)
-    asyncio.run(_develop(settings, DataFolder(data_dir)))
+    asyncio.run(_develop(settings, DataFolder(data_dir), modules))
 
 
-async def _develop(settings: DevSettings, folder: DataFolder) -> None:
+async def _develop(settings: DevSettings, folder: DataFolder, modules: Sequence[str]) -> None:
     """Bring up Redis unless one is given, then the rest on it."""
     stop = StopRequests()
     if settings.redis_url is not None:
-        await _run_on(settings.redis_url, settings, folder, stop)
+        await _run_on(settings.redis_url, settings, folder, modules, stop)
         return
     redis = EmbeddedServer(folder.redis)
     await asyncio.to_thread(redis.start)
     _say("redis runs already" if redis.is_reused else f"redis started, its data is in {folder.redis}")
     try:
-        await _run_on(redis.url, settings, folder, stop, _keep_up(redis))
+        await _run_on(redis.url, settings, folder, modules, stop, _keep_up(redis))
     finally:
         await asyncio.to_thread(redis.stop)
         _say("redis stopped" if redis.pid is None else "redis stays up: another program runs it")
@@ -69,6 +71,7 @@ async def _run_on(
     redis_url: str,
     settings: DevSettings,
     folder: DataFolder,
+    modules: Sequence[str],
     stop: StopRequests,
     *besides: Coroutine[object, object, None],
 ) -> None:
@@ -87,7 +90,7 @@ async def _run_on(
         server_settings = ServerSettings.read(for_server)
         for_worker = worker_environment(environ, api_port=server_settings.http.api_addr[1])
         parts = Parts(
-            worker=Child("worker", ["worker", "--demo", "--queues", "*"], for_worker, _say),
+            worker=Child("worker", ["worker", "--demo", "--queues", "*", *modules], for_worker, _say),
             server=Child("server", ["server"], for_server, _say),
             drain_s=settings.drain_s,
             say=_say,

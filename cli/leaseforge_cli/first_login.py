@@ -12,6 +12,7 @@ SECRET = "LEASEFORGE_AUTH_SECRET"  # noqa: S105 - the name of a variable
 USER = "LEASEFORGE_ADMIN_USER"
 PASSWORD = "LEASEFORGE_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
 USERS = "LEASEFORGE_USERS"
+LOG_LEVEL = "LEASEFORGE_LOG_LEVEL"
 METRICS = "LEASEFORGE_METRICS_ADDR"
 METRICS_PORT = 8081
 # A worker runs code of its users: it is not given what signs tokens and lets people in.
@@ -41,7 +42,8 @@ async def first_login(store: Store, environ: Mapping[str, str], folder: DataFold
 
 def server_environment(environ: Mapping[str, str], folder: DataFolder, login: Login) -> dict[str, str]:
     """The server's environment: the given one, and what is missing in it."""
-    added = {}
+    # A line for each request would push the login out of the terminal.
+    added = {} if environ.get(LOG_LEVEL) else {LOG_LEVEL: "warning"}
     if not _is_given(environ, SECRET):
         added[SECRET] = folder.signing_secret()
     if login.password is not None:

@@ -11,18 +11,16 @@ from leaseforge.calls import Acted, Batch, Call, Plan, Replicated
 from leaseforge.enqueueing import Enqueued, register_queue
 from leaseforge.enqueueing import enqueue as enqueue_call
 from leaseforge.errors import (
-    FieldProblem,
     IdempotencyConflict,
     InvalidTransition,
     JobNotFound,
-    PayloadTooLarge,
     QueueNotFound,
     UniqueKeyTaken,
 )
 from leaseforge.jobs import NewJob
 from leaseforge.keys import system_key, worker_command_key
 from leaseforge.queues import LIMIT_NAMES, check_limits, check_queue_name
-from leaseforge.requests import checked
+from leaseforge.requests import check_operation, check_replay, checked
 from leaseforge.scripts import ENGINE
 
 
@@ -108,8 +106,7 @@ def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[
 
     Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
     """
-    if payload is not None and len(payload) > limits.MAX_PAYLOAD_BYTES:
-        raise PayloadTooLarge([FieldProblem("payload", f"must be at most {limits.MAX_PAYLOAD_BYTES:,} bytes")])
+    check_replay(operation, payload)
     act = partial(calls.retry, operation=operation, payload=payload)
     return (yield from _act_on_job("retry", job_id, act))
 
@@ -119,6 +116,7 @@ def requeue(job_id: str, *, operation: str) -> Plan[Answer]:
 
     Raises JobNotFound, InvalidTransition, UniqueKeyTaken.
     """
+    check_operation(operation)
     return (yield from _act_on_job("requeue", job_id, partial(calls.requeue, operation=operation)))
 
 
@@ -127,12 +125,16 @@ def cancel(job_id: str, *, operation: str) -> Plan[Answer]:
 
     ok, or already_done for the same `operation`. Raises JobNotFound, InvalidTransition.
     """
+    check_operation(operation)
     return (yield from _act_on_job("cancel", job_id, partial(calls.cancel, operation=operation)))
 
 
 def delete(job_id: str) -> Plan[Answer]:
-    """Removes a job that is not running. Raises JobNotFound, InvalidTransition."""
-    return (yield from _act_on_job("delete", job_id, calls.delete))
+    """Removes a job that is not running: ok, or already_done if it went while we looked (a lost reply, another one).
+
+    Raises JobNotFound, InvalidTransition.
+    """
+    return (yield from _act_on_job("delete", job_id, calls.delete, gone=Answer.ALREADY_DONE))
 
 
 def configure(queue: str, changes: Mapping[str, float | None]) -> Plan[Answer]:
@@ -162,14 +164,21 @@ def command_worker(worker_id: str, command: str) -> Plan[bool]:
     return (yield from call) is Answer.OK
 
 
-def _act_on_job(verb: str, job_id: str, build: Callable[[str, str], Call[Acted]]) -> Plan[Answer]:
-    """Finds the job's queue and does one thing to it; what forbids it becomes an exception."""
+def _act_on_job(
+    verb: str, job_id: str, build: Callable[[str, str], Call[Acted]], *, gone: Answer | None = None
+) -> Plan[Answer]:
+    """Finds the job's queue and does one thing to it; what forbids it becomes an exception.
+
+    `gone` is the answer for a job that goes between the two; without one that is JobNotFound too.
+    """
     for queue in (yield from _queues_holding(job_id)):
         acted = yield from build(queue, job_id)
         if acted.answer is Answer.CONFLICT and acted.holder:
             raise UniqueKeyTaken(job_id, acted.holder)
         if acted.answer is Answer.CONFLICT:
             raise InvalidTransition(job_id, acted.state, verb)
+        if acted.answer is Answer.NOT_FOUND and gone is not None:
+            return gone
         if acted.answer is not Answer.NOT_FOUND:
             return acted.answer
     raise JobNotFound(job_id)

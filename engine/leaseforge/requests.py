@@ -75,18 +75,36 @@ def new_job(
 
 def checked(job: NewJob) -> NewJob:
     """Returns a request that breaks no rule as it is; raises BadInput or PayloadTooLarge otherwise."""
-    if len(job.payload) > limits.MAX_PAYLOAD_BYTES:
-        size = f"{len(job.payload):,} bytes; at most {limits.MAX_PAYLOAD_BYTES:,} are kept"
-        raise PayloadTooLarge([FieldProblem("payload", size)])
+    _check_size(job.payload)
     problems = list(_problems(job))
     if problems:
         raise BadInput(problems)
     return job
 
 
+def check_operation(operation: str) -> None:
+    """Refuses an operation's id that a record cannot keep; raises BadInput."""
+    problems = list(_text("operation", operation, limits.MAX_OPERATION_BYTES))
+    if problems:
+        raise BadInput(problems)
+
+
+def check_replay(operation: str, payload: bytes | None) -> None:
+    """Refuses what a record cannot keep of a replay; raises BadInput or PayloadTooLarge."""
+    check_operation(operation)
+    if payload is not None:
+        _check_size(payload)
+
+
 def is_job_id(text: str) -> bool:
     """Whether `text` has the form of a job id: a UUID in lower-case hex with hyphens."""
     return _ID.fullmatch(text) is not None
+
+
+def _check_size(payload: bytes) -> None:
+    if len(payload) > limits.MAX_PAYLOAD_BYTES:
+        size = f"{len(payload):,} bytes; at most {limits.MAX_PAYLOAD_BYTES:,} are kept"
+        raise PayloadTooLarge([FieldProblem("payload", size)])
 
 
 def _backoff(kind: Backoff | str | None) -> Backoff | None:

@@ -150,6 +150,8 @@ class QueueExchange:
             except StoreError as error:
                 self._link.failed(f"exchange:{self.queue}", error)
                 await asyncio.sleep(self._pauses.next_s())
+                if self._pending is None:
+                    self._leave.set()
 
     async def run_once(self) -> None:
         """One exchange, or the unanswered one again. Raises StoreError; everything is kept for the next try."""
@@ -267,27 +269,19 @@ class QueueExchange:
     def _faulted(self, pending: Pending) -> None:
         """A script fault that stays may come from one settlement: they go one by one, and the culprit alone is dropped.
 
-        A dropped one's lease runs out and the job is recovered, so that it is never lost.
+        The dropped one's lease runs out and the job is recovered, so that it is never lost.
         """
         self._faults += 1
-        if self._faults < _FAULTS_BEFORE_ISOLATION or pending.want:
-            if self._faults >= _FAULTS_BEFORE_ISOLATION:
-                self._withdraw(pending)
+        if self._faults < _FAULTS_BEFORE_ISOLATION:
             return
-        if len(pending.ended) > 1:
-            self._withdraw(pending)
-        else:
-            for held in pending.ended:
-                log.error(events.SETTLEMENT_REFUSED, job_id=held.claimed.id, queue=self.queue)
-                self._held.discard(held)
-            self._alone = max(0, self._alone - 1)
-            self._pending = None
-            self._faults = 0
-
-    def _withdraw(self, pending: Pending) -> None:
-        """Takes an exchange apart: its settlements are sent again one at a time, its claim is given up."""
-        self._ended.extendleft(reversed(pending.ended))
-        self._alone = len(pending.ended)
-        self._intake.used(self.queue, pending.want, hungry=True)
-        self._pending = None
         self._faults = 0
+        self._pending = None
+        self._intake.used(self.queue, pending.want, hungry=True)
+        if len(pending.ended) == 1 and not pending.want:
+            [culprit] = pending.ended
+            log.error(events.SETTLEMENT_REFUSED, job_id=culprit.claimed.id, queue=self.queue)
+            self._held.discard(culprit)
+            self._alone = max(0, self._alone - 1)
+        else:
+            self._ended.extendleft(reversed(pending.ended))
+            self._alone = len(pending.ended)

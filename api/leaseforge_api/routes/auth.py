@@ -4,6 +4,8 @@ import time
 from typing import Any
 
 from litestar import Request, Router, get, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
 
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, user
@@ -18,7 +20,12 @@ from leaseforge_auth.tokens import Claims
 
 
 @post("/login", status_code=200, dto=JsonBody[LoginRequest], security=[{}], **public())
-async def login(data: LoginRequest, accounts: Accounts, tokens: AccessTokens, client_address: str) -> LoginAnswer:
+async def login(
+    data: JSONBody[LoginRequest],
+    accounts: NamedDependency[Accounts],
+    tokens: NamedDependency[AccessTokens],
+    client_address: NamedDependency[str],
+) -> LoginAnswer:
     """Exchanges a username and its password for an access token."""
     account = await accounts.authenticate(data.username, data.password, address=client_address)
     if account is None:
@@ -35,14 +42,14 @@ def login_methods() -> LoginMethods:
 
 
 @get("/me", sync_to_thread=False, **any_identity())
-def me(request: Request[Identity, Claims, Any], identity: Identity) -> Me:
+def me(request: Request[Identity, Claims, Any], identity: NamedDependency[Identity]) -> Me:
     """The account behind the token, with what it may do now."""
     shown = user(identity)
     return Me(shown.username, shown.roles, shown.permissions, instant_of(request.auth.expires_at))
 
 
 @post("/logout", status_code=204, **any_identity())
-async def logout(request: Request[Identity, Claims, Any], tokens: AccessTokens) -> None:
+async def logout(request: Request[Identity, Claims, Any], tokens: NamedDependency[AccessTokens]) -> None:
     """Ends the token that was shown."""
     await tokens.revoke(request.auth, now_s=time.time())
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import structlog
 from litestar import Request, Response, Router, delete, get, post
-from litestar.params import FromPath, HeaderParameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, HeaderParameter, JSONBody
 from msgspec import UNSET
 
 from leaseforge import events, limits, operations, reads
@@ -39,10 +40,10 @@ log = structlog.get_logger()
 
 @post("/", dto=JsonBody[JobRequest], **permission(Permission.JOBS_ENQUEUE))
 async def enqueue(
-    data: JobRequest,
+    data: JSONBody[JobRequest],
     request: Request[Identity, Any, Any],
-    store: Store,
-    identity: Identity,
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
     idempotency_key: IdempotencyKey = None,
 ) -> Response[JobShown]:
     """Stores a job: 201 with the job; 200 with the first one when the key was used for the very same job before."""
@@ -66,10 +67,10 @@ async def enqueue(
     **permission(Permission.JOBS_ENQUEUE),
 )
 async def enqueue_many(
-    data: BulkRequest,
+    data: JSONBody[BulkRequest],
     request: Request[Identity, Any, Any],
-    store: Store,
-    identity: Identity,
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
     idempotency_key: IdempotencyKey = None,
 ) -> BulkAnswer:
     """Stores up to 1,000 jobs, each with an outcome of its own. One key covers all of them, each by its position."""
@@ -82,7 +83,7 @@ async def enqueue_many(
 
 
 @get("/{job_id:str}", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
-async def show(job_id: FromPath[str], store: Store, identity: Identity) -> JobShown:
+async def show(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> JobShown:
     """One job by its id, whatever its queue. A producer sees its own jobs only."""
     job = await store.run(reads.job(job_id))
     if not identity.can(Permission.JOBS_READ) and job.created_by != identity.username:
@@ -93,10 +94,10 @@ async def show(job_id: FromPath[str], store: Store, identity: Identity) -> JobSh
 @post("/{job_id:str}/retry", status_code=200, dto=JsonBody[RetryRequest], **permission(Permission.JOBS_WRITE))
 async def retry(
     job_id: FromPath[str],
-    store: Store,
-    identity: Identity,
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
     idempotency_key: IdempotencyKey = None,
-    data: RetryRequest | None = None,
+    data: JSONBody[RetryRequest | None] = None,
 ) -> JobShown:
     """Gives a dead job back to its queue with a fresh budget; the same key again changes nothing."""
     asked = data or RetryRequest()
@@ -114,7 +115,7 @@ async def retry(
 
 
 @delete("/{job_id:str}", **permission(Permission.JOBS_WRITE))
-async def remove(job_id: FromPath[str], store: Store, identity: Identity) -> None:
+async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a job with its history; one that is running is refused."""
     await store.run(operations.delete(job_id))
     log.info(events.JOB_DELETED, job_id=job_id, user=identity.username)

@@ -1,6 +1,7 @@
 """What orchestrators and Prometheus ask, without login."""
 
 from litestar import Response, Router, get
+from litestar.di import NamedDependency
 
 from leaseforge.errors import StoreError
 from leaseforge.store import Store
@@ -16,19 +17,19 @@ def livez() -> Alive:
 
 
 @get("/health", **public())
-async def health(store: Store) -> Response[Health]:
+async def health(store: NamedDependency[Store]) -> Response[Health]:
     """Whether the server can do its work: 503 without Redis."""
     return await _health(store, "ok")
 
 
 @get("/ready", **public())
-async def ready(store: Store) -> Response[Health]:
+async def ready(store: NamedDependency[Store]) -> Response[Health]:
     """Whether requests should be sent here: 503 without Redis."""
     return await _health(store, "ready")
 
 
 @get("/metrics", **public())
-async def metrics(store: Store) -> Response[bytes]:
+async def metrics(store: NamedDependency[Store]) -> Response[bytes]:
     """Counters and depths of the whole installation, read from Redis now; 503 if it cannot be read at all."""
     return Response(await exposition(store), media_type=CONTENT_TYPE)
 

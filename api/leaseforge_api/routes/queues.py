@@ -4,7 +4,8 @@ from typing import Annotated
 
 import structlog
 from litestar import Router, get, post
-from litestar.params import FromPath, QueryParameter
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET
 
 from leaseforge import events, operations, reads
@@ -24,7 +25,7 @@ log = structlog.get_logger()
 
 
 @get("/", **permission(Permission.QUEUES_READ))
-async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Queue]:
+async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Queue]:
     """All queues by name."""
     offset = offset_of(cursor)
     infos = await store.run(reads.queues())
@@ -34,7 +35,7 @@ async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = Non
 
 
 @get("/{name:str}", **permission(Permission.QUEUES_READ))
-async def show(name: FromPath[str], store: Store) -> Queue:
+async def show(name: FromPath[str], store: NamedDependency[Store]) -> Queue:
     """One queue."""
     return queue(await store.run(reads.queue(name)))
 
@@ -42,7 +43,7 @@ async def show(name: FromPath[str], store: Store) -> Queue:
 @get("/{name:str}/jobs", **permission(Permission.JOBS_READ))
 async def jobs(
     name: FromPath[str],
-    store: Store,
+    store: NamedDependency[Store],
     in_state: State = JobState.READY,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
@@ -60,7 +61,12 @@ async def jobs(
 
 
 @post("/{name:str}/pause", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
-async def pause(name: FromPath[str], store: Store, identity: Identity, data: QueueAction | None = None) -> Queue:
+async def pause(
+    name: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[QueueAction | None] = None,
+) -> Queue:
     """No job of the queue is claimed once this has answered; running ones go on. Pausing a paused queue is fine."""
     await store.run(operations.pause(name))
     log.info(events.QUEUE_PAUSED, queue=name, user=identity.username, reason=data.reason if data else None)
@@ -68,7 +74,12 @@ async def pause(name: FromPath[str], store: Store, identity: Identity, data: Que
 
 
 @post("/{name:str}/resume", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
-async def resume(name: FromPath[str], store: Store, identity: Identity, data: QueueAction | None = None) -> Queue:
+async def resume(
+    name: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[QueueAction | None] = None,
+) -> Queue:
     """Jobs of the queue are claimed again."""
     await store.run(operations.resume(name))
     log.info(events.QUEUE_RESUMED, queue=name, user=identity.username, reason=data.reason if data else None)
@@ -76,7 +87,12 @@ async def resume(name: FromPath[str], store: Store, identity: Identity, data: Qu
 
 
 @post("/{name:str}/purge", status_code=200, dto=JsonBody[PurgeRequest], **permission(Permission.QUEUES_WRITE))
-async def purge(name: FromPath[str], store: Store, identity: Identity, data: PurgeRequest | None = None) -> PurgeAnswer:
+async def purge(
+    name: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[PurgeRequest | None] = None,
+) -> PurgeAnswer:
     """Removes the queue's ready jobs: those of the moment the caller was shown (`frozen`), or of now."""
     asked = data or PurgeRequest()
     shown = queue(await store.run(reads.queue(name))).frozen

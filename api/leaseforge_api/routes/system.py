@@ -3,6 +3,7 @@
 import platform
 
 from litestar import Router, get
+from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from leaseforge import reads
@@ -16,13 +17,13 @@ from leaseforge_auth.permissions import Permission
 
 
 @get("/version", sync_to_thread=False, **permission(Permission.SYSTEM_READ))
-def version(server_settings: SkipValidation[ServerSettings]) -> Version:
+def version(server_settings: NamedDependency[SkipValidation[ServerSettings]]) -> Version:
     """What runs here."""
     return Version(VERSION, platform.python_version(), server_settings.http.environment)
 
 
 @get("/stats", **permission(Permission.SYSTEM_READ))
-async def stats(store: Store) -> Stats:
+async def stats(store: NamedDependency[Store]) -> Stats:
     """All queues and workers added up."""
     infos = await store.run(reads.queues())
     counts: dict[str, int] = {}

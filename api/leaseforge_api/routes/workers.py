@@ -1,6 +1,7 @@
 """Workers: who is there, and what runs where."""
 
 from litestar import Router, get
+from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
@@ -13,7 +14,7 @@ from leaseforge_auth.permissions import Permission
 
 
 @get("/", **permission(Permission.WORKERS_READ))
-async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Worker]:
+async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Worker]:
     """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
     offset = offset_of(cursor)
     page = await store.run(reads.workers(offset=offset, limit=limit))
@@ -22,12 +23,12 @@ async def index(store: Store, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = Non
 
 
 @get("/{worker_id:str}", **permission(Permission.WORKERS_READ))
-async def show(worker_id: FromPath[str], store: Store) -> Worker:
+async def show(worker_id: FromPath[str], store: NamedDependency[Store]) -> Worker:
     """One worker."""
     for info in (await store.run(reads.workers())).items:
         if info.id == worker_id:
             return worker(info)
-    raise NotFoundException
+    raise NotFoundException(f"no worker {worker_id}")
 
 
 router = Router("/workers", route_handlers=[index, show], tags=["workers"])

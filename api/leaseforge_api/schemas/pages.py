@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Annotated, Generic, TypeVar
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from msgspec import Struct
 
 from leaseforge import limits
@@ -12,8 +12,8 @@ from leaseforge.errors import BadInput, FieldProblem
 
 T = TypeVar("T")
 
-Limit = Annotated[int, Parameter(ge=1, le=limits.MAX_PAGE, description="How many items a page holds at most.")]
-Cursor = Annotated[str | None, Parameter(max_length=64, description="`next` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=limits.MAX_PAGE, description="How many items a page holds at most.")]
+Cursor = Annotated[str | None, QueryParameter(max_length=64, description="`next` of the page before.")]
 DEFAULT_LIMIT = 50
 
 

@@ -7,8 +7,24 @@ local function record_key(id)
   return PREFIX .. 'job:' .. id
 end
 
+-- A number out of a record. Damaged text counts as 0: raised in mid-script it would leave half a transition.
+local function whole(value)
+  local n = tonumber(value)
+  return n and n > -9e15 and n < 9e15 and n or 0
+end
+
 local function ready_member(seq, id)
-  return string.format('%016.0f', seq) .. id
+  return string.format('%016.0f', whole(seq)) .. id
+end
+
+-- Higher priorities first. Never -0, which a small set gives back as 0 and a large one as -0.
+local function ready_score(priority)
+  return text(0 - whole(priority))
+end
+
+-- The job of an entry in ready; an entry too short to be one of ours stands for itself.
+local function entry_id(entry)
+  return #entry > 16 and string.sub(entry, 17) or entry
 end
 
 -- The script's tally, written once at its end: totals for ever, and the 10 s bucket of NOW.
@@ -55,12 +71,13 @@ local function flush(K)
   end
   local bucket = PREFIX .. 'stats:10:' .. text(math.floor(NOW / 10000))
   local is_new = false
+  -- A total that cannot be written must not hide what the script has done by now.
   for name, n in pairs(tally) do
-    redis.call('HINCRBY', K.counts, name, text(n))
-    is_new = redis.call('HINCRBY', bucket, name, text(n)) == n or is_new
+    redis.pcall('HINCRBY', K.counts, name, text(n))
+    is_new = redis.pcall('HINCRBY', bucket, name, text(n)) == n or is_new
   end
   for name, n in pairs(shape) do
-    is_new = redis.call('HINCRBY', bucket, name, text(n)) == n or is_new
+    is_new = redis.pcall('HINCRBY', bucket, name, text(n)) == n or is_new
   end
   if is_new then
     redis.call('PEXPIRE', bucket, 7200000)
@@ -87,13 +104,13 @@ end
 -- a queue with a rate what its bucket holds, and the rate per s. The cap counts the running set,
 -- never a counter.
 local function allowance(K, want)
-  local meta = redis.call('HMGET', K.meta, 'paused', 'max_running', 'rate', 'burst', 'tokens', 'tokens_at')
+  local meta = redis.pcall('HMGET', K.meta, 'paused', 'max_running', 'rate', 'burst', 'tokens', 'tokens_at')
   if meta[1] == '1' then
     return 0, true
   end
   local allowed, bucket, rate = want, nil, tonumber(meta[3] or '')
   if meta[2] then
-    allowed = math.min(allowed, tonumber(meta[2]) - redis.call('ZCARD', K.running))
+    allowed = math.min(allowed, whole(meta[2]) - redis.call('ZCARD', K.running))
   end
   if rate then
     local burst = tonumber(meta[4]) or 1
@@ -104,9 +121,10 @@ local function allowance(K, want)
   return math.max(0, allowed), false, bucket, rate
 end
 
--- One token at most: it tells one idle worker that something can be claimed.
+-- One token at most: it tells one idle worker that something can be claimed. Comes after the writes,
+-- so a foreign key in its place is left to the workers that wait on it, who fail loudly.
 local function wake(K)
-  if redis.call('LLEN', K.wake) == 0 then
+  if redis.pcall('LLEN', K.wake) == 0 then
     redis.call('RPUSH', K.wake, '1')
   end
 end
@@ -247,8 +265,8 @@ local function quarantine(K, id, reason)
   local job_type = redis.call('HGET', key, 'type')
   local group = join_group(K, id, reason .. ':' .. job_type, job_type .. '\n' .. reason .. '\n')
   free_unique(id, redis.call('HGET', key, 'unique_key'))
-  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'fp', group, 'token', '', 'finished_at', text(NOW))
-  redis.call('HINCRBY', key, 'rev', 1)
+  redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'fp', group, 'token', '', 'finished_at', text(NOW),
+    'rev', text(whole(redis.call('HGET', key, 'rev')) + 1))
   redis.call('ZADD', K.dead, NOW, id)
   count('quarantined')
   count('dead')

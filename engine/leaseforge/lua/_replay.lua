@@ -28,8 +28,8 @@ local function replay(K, id, operation, may_replay, payload)
   redis.call('HDEL', key, 'failures', 'recoveries', 'error', 'error_kind', 'reason', 'fp', 'finished_at', 'progress')
   redis.call('UNLINK', key .. ':out')
   redis.call('HSET', key, 'state', 'ready', 'seq', text(seq), 'ready_at', text(NOW), 'last_op', operation,
-    'attempts_base', values[4] or '0', 'replays', text((tonumber(values[5]) or 0) + 1),
-    'rev', text((tonumber(values[6]) or 0) + 1))
+    'attempts_base', text(whole(values[4])), 'replays', text(whole(values[5]) + 1),
+    'rev', text(whole(values[6]) + 1))
   if payload then
     redis.call('SET', key .. ':in', payload)
     if #payload > 16384 then
@@ -38,7 +38,7 @@ local function replay(K, id, operation, may_replay, payload)
       redis.call('HDEL', key, 'size')
     end
   end
-  redis.call('ZADD', K.ready, text(-(tonumber(values[3]) or 0)), ready_member(seq, id))
+  redis.call('ZADD', K.ready, ready_score(values[3]), ready_member(seq, id))
   count('replayed')
   wake_if_claimable(K)
   return { 'ok', 'ready', '' }

@@ -27,7 +27,7 @@ local function cancel(K, A)
     return { 'already_done', state }
   end
   local key = record_key(id)
-  local rev = text((tonumber(values[4]) or 0) + 1)
+  local rev = text(whole(values[4]) + 1)
   if state == 'running' then
     redis.call('HSET', key, 'cancel_requested', '1', 'last_op', operation, 'rev', rev)
     return { 'ok', state }
@@ -35,7 +35,7 @@ local function cancel(K, A)
   if ENDED[state] then
     return { 'conflict', state }
   end
-  redis.call('ZREM', K[state], state == 'ready' and ready_member(tonumber(values[3]) or 0, id) or id)
+  redis.call('ZREM', K[state], state == 'ready' and ready_member(values[3], id) or id)
   redis.call('HSET', key, 'state', 'cancelled', 'finished_at', text(NOW), 'last_op', operation, 'rev', rev)
   redis.call('ZADD', K.cancelled, NOW, id)
   free_unique(id, values[5])

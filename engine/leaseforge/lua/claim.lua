@@ -68,12 +68,15 @@ local function claim(K, A)
   local entries = most > 0 and redis.call('ZRANGE', K.ready, 0, most - 1) or {}
   local taken, keys, leaving, corrupt, bytes = {}, {}, {}, {}, 0
   for _, entry in ipairs(entries) do
-    local id = string.sub(entry, 17)
+    local id = entry_id(entry)
     local job, fault = read_whole_record(id)
     if not job then
       leaving[#leaving + 1] = entry
       corrupt[#corrupt + 1] = { id, fault }
-    elseif job.state ~= 'ready' or ready_member(tonumber(job.seq) or 0, id) ~= entry then
+    elseif job.state == 'ready' and not job.seq then
+      leaving[#leaving + 1] = entry
+      corrupt[#corrupt + 1] = { id, 'sequence_missing' }
+    elseif job.state ~= 'ready' or ready_member(job.seq, id) ~= entry then
       leaving[#leaving + 1] = entry
       count('dropped')
     else
@@ -87,7 +90,7 @@ local function claim(K, A)
   end
   local payloads = #keys > 0 and redis.call('MGET', unpack(keys)) or {}
 
-  local fence = math.max((tonumber(meta[1]) or 0) + 1, NOW_US)
+  local fence = math.max(whole(meta[1]) + 1, NOW_US)
   local jobs, scores, claimed = {}, {}, { number }
   for i, entry in ipairs(taken) do
     local id, job = entry[1], entry[3]
@@ -96,11 +99,11 @@ local function claim(K, A)
       corrupt[#corrupt + 1] = { id, 'payload_missing' }
     else
       local token = text(fence) .. '.' .. run_id
-      local attempt = text((tonumber(job.attempts) or 0) + 1)
+      local attempt = text(whole(job.attempts) + 1)
       fence = fence + 1
       redis.call('HSET', record_key(id), 'state', 'running', 'token', token, 'worker', run_id,
         'started_at', text(NOW), 'attempts', attempt,
-        'rev', text((tonumber(job.rev) or 0) + 1))
+        'rev', text(whole(job.rev) + 1))
       jobs[#jobs + 1] = claimed_fields(id, token, attempt, job, payloads[i])
       scores[#scores + 1] = text(NOW + lease)
       scores[#scores + 1] = id
@@ -118,7 +121,7 @@ local function claim(K, A)
   if #jobs > 0 then
     redis.call('ZADD', K.running, unpack(scores))
     redis.call('SET', K.claim, cmsgpack.pack(claimed), 'PX', text(2 * lease))
-    redis.call('HSET', K.meta, 'fence', text(fence), 'lease_ms', text(math.max(tonumber(meta[2]) or 0, lease)))
+    redis.call('HSET', K.meta, 'fence', text(fence), 'lease_ms', text(math.max(whole(meta[2]), lease)))
     if bucket then
       redis.call('HSET', K.meta, 'tokens', string.format('%.6f', bucket - #jobs), 'tokens_at', text(NOW))
     end

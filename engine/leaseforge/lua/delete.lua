@@ -25,7 +25,7 @@ local function delete(K, A)
   if state == 'running' then
     return { 'conflict', state }
   end
-  local entry = state == 'ready' and ready_member(tonumber(values[2]) or 0, id) or id
+  local entry = state == 'ready' and ready_member(values[2], id) or id
   if K[state] then
     redis.call('ZREM', K[state], entry)
   end

@@ -95,7 +95,7 @@ local function enqueue(K, A)
       set('state', 'ready')
       set('seq', text(seq))
       set('ready_at', text(NOW))
-      redis.call('ZADD', K.ready, text(-tonumber(priority)), ready_member(seq, id))
+      redis.call('ZADD', K.ready, ready_score(priority), ready_member(seq, id))
     end
     redis.call('HSET', record_key(id), unpack(fields))
     redis.call('SET', record_key(id) .. ':in', payload)

@@ -53,11 +53,10 @@ local function promote(K, A)
   local seq = redis.call('HINCRBY', K.meta, 'seq', #moving) - #moving
   local entries = {}
   for i, job in ipairs(moving) do
-    local priority = tonumber(job.values[2]) or 0
-    entries[#entries + 1] = text(-priority)
+    entries[#entries + 1] = ready_score(job.values[2])
     entries[#entries + 1] = ready_member(seq + i, job.id)
     redis.call('HSET', record_key(job.id), 'state', 'ready', 'seq', text(seq + i), 'ready_at', text(NOW),
-      'rev', text((tonumber(job.values[3]) or 0) + 1))
+      'rev', text(whole(job.values[3]) + 1))
   end
   for state, ids in pairs(leaving) do
     if #ids > 0 then

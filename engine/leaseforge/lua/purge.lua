@@ -22,20 +22,23 @@ local function purge(K, A)
   local next_score, next_skip = '', 0
   for i = 1, #found, 2 do
     local entry, score = found[i], found[i + 1]
-    local seq, id = tonumber(string.sub(entry, 1, 16)), string.sub(entry, 17)
-    if seq and seq > bound then
+    local seq, id = whole(string.sub(entry, 1, 16)), entry_id(entry)
+    if seq > bound then
       -- Inside one priority the sequences ascend: nothing behind it is older.
       next_score = '(' .. score
       break
     end
-    local values = read_record(id, 'ready_at', 'unique_key')
-    if values and (tonumber(values[2]) or 0) > as_of then
+    local values = read_record(id, 'ready_at', 'seq', 'unique_key')
+    local is_its_place = not values or (values[1] == 'ready' and ready_member(values[3], id) == entry)
+    if values and is_its_place and whole(values[2]) > as_of then
       kept[score] = (kept[score] or 0) + 1
     else
       entries[#entries + 1] = entry
-      if not values or values[1] == 'ready' then
-        free_unique(id, values and values[3])
+      if is_its_place then
+        free_unique(id, values and values[4])
         ids[#ids + 1] = id
+      else
+        count('dropped')
       end
     end
   end

@@ -18,7 +18,7 @@ local function read_jobs(K, A)
   local found = redis.call(read, K.set, offset, offset + limit - 1, 'WITHSCORES')
   local jobs = {}
   for i = 1, #found, 2 do
-    local id = state == 'ready' and string.sub(found[i], 17) or found[i]
+    local id = state == 'ready' and entry_id(found[i]) or found[i]
     local record = redis.pcall('HGETALL', record_key(id))
     jobs[#jobs + 1] = { id, record.err and {} or record, found[i + 1] }
   end

@@ -19,8 +19,10 @@
 local function oldest_ready(K)
   local oldest = -1
   local function look(found)
-    local at = tonumber(redis.call('HGET', record_key(string.sub(found[1], 17)), 'ready_at') or '')
-    if at and (oldest < 0 or at < oldest) then
+    -- A damaged record is shown by the lists and settled by a claim; the queue's page must not fail of it.
+    local values = read_record(entry_id(found[1]), 'ready_at')
+    local at = values and whole(values[2]) or 0
+    if at > 0 and (oldest < 0 or at < oldest) then
       oldest = at
     end
   end

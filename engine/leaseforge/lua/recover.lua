@@ -60,8 +60,8 @@ local function recover(K, A)
   local recovered, dead = 0, 0
   for _, job in ipairs(lost) do
     local id, values = job[1], job[2]
-    local recoveries = (tonumber(values[6]) or 0) + 1
-    local fields = { 'token', '', 'recoveries', text(recoveries), 'rev', text((tonumber(values[7]) or 0) + 1) }
+    local recoveries = whole(values[6]) + 1
+    local fields = { 'token', '', 'recoveries', text(recoveries), 'rev', text(whole(values[7]) + 1) }
     local function set(name, value)
       fields[#fields + 1] = name
       fields[#fields + 1] = value
@@ -87,7 +87,7 @@ local function recover(K, A)
     elseif recoveries == 1 then
       set('state', 'ready')
       set('ready_at', text(NOW))
-      redis.call('ZADD', K.ready, text(-(tonumber(values[8]) or 0)), ready_member(tonumber(values[9]) or 0, id))
+      redis.call('ZADD', K.ready, ready_score(values[8]), ready_member(values[9], id))
       count('recovered')
       recovered = recovered + 1
     else
@@ -97,7 +97,7 @@ local function recover(K, A)
       recovered = recovered + 1
     end
     redis.call('HSET', record_key(id), unpack(fields))
-    remember(id, { n = tonumber(values[5]) or 0, o = 'lost', w = values[4] or '', f = string.match(values[2] or '', '^%d*'),
+    remember(id, { n = whole(values[5]), o = 'lost', w = values[4] or '', f = string.match(values[2] or '', '^%d*'),
       s = tonumber(values[3]) or NOW, e = NOW, k = 'lease_lost', m = 'the worker stopped renewing its lease', t = '' })
   end
   if #expired > 0 then

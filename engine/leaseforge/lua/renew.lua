@@ -15,7 +15,7 @@
 -- uses _queue
 local function renew(K, A)
   local lease = tonumber(A[1])
-  local longest = tonumber(redis.call('HGET', K.meta, 'lease_ms') or 0)
+  local longest = whole(redis.call('HGET', K.meta, 'lease_ms'))
   local replies, scores = {}, {}
   for i = 2, #A, 2 do
     local id, token = A[i], A[i + 1]

@@ -9,6 +9,7 @@
 -- flags allow-oom
 -- uses _queue
 local function resume(K, A)
+  check_sets(K)
   if redis.call('EXISTS', K.meta) == 0 then
     return 'not_found'
   end

@@ -28,7 +28,7 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
   local values = read_record(id, 'started_at', 'worker', 'attempts', 'failures', 'priority', 'seq', 'releases',
     'cancel_requested', 'type')
   local state
-  local failures = tonumber(values[5]) or 0
+  local failures = whole(values[5])
   if outcome == 'fail' then
     failures = failures + 1
     set('failures', text(failures))
@@ -58,11 +58,11 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
     -- release: the old sequence puts the job back in front.
     state = 'ready'
     set('ready_at', text(NOW))
-    set('releases', text((tonumber(values[8]) or 0) + 1))
-    redis.call('ZADD', K.ready, text(-(tonumber(values[6]) or 0)), ready_member(tonumber(values[7]) or 0, id))
+    set('releases', text(whole(values[8]) + 1))
+    redis.call('ZADD', K.ready, ready_score(values[6]), ready_member(values[7], id))
     count('released')
   end
-  remember(id, { n = tonumber(values[4]) or 0, o = outcome == 'fail' and (detail.outcome or 'failed') or outcome,
+  remember(id, { n = whole(values[4]), o = outcome == 'fail' and (detail.outcome or 'failed') or outcome,
     w = values[3] or '', f = string.match(token, '^%d+'), s = tonumber(values[2]) or NOW, e = NOW,
     k = detail.kind or '', m = detail.message or '', t = detail.traceback or '' })
   return state
@@ -114,7 +114,7 @@ local function settle(K, A)
   for _, job in ipairs(accepted) do
     local id, values, at = job.id, job.values, job.at
     local key = record_key(id)
-    local fields = { 'settled', values[2], 'rev', text((tonumber(values[5]) or 0) + 1) }
+    local fields = { 'settled', values[2], 'rev', text(whole(values[5]) + 1) }
     local function set(name, value)
       fields[#fields + 1] = name
       fields[#fields + 1] = value

@@ -1,0 +1,188 @@
+"""Live updates: one poller for each server process, however many tabs look on.
+
+A tab listens to a topic. While anybody listens, the poller reads the snapshot every two seconds, and once each topic
+that has listeners; every listener of a topic gets the same values. With nobody listening nothing is read.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import structlog
+
+from leaseforge import events, reads
+from leaseforge.errors import JobNotFound, LeaseforgeError, QueueNotFound
+from leaseforge.store import Store
+from leaseforge_console.views.snapshot import Snapshot
+
+EVERY_S = 2.0
+MAX_TOPICS = 500
+"""More different pages than this in one process: the rest is answered 503 and tries again."""
+
+log = structlog.get_logger()
+
+
+class Load(Protocol):
+    """Reads what one page shows, given the snapshot of this moment."""
+
+    def __call__(self, store: Store, snapshot: Snapshot, /, *args: Any) -> Awaitable[Any]:
+        """Raises JobNotFound or QueueNotFound when there is nothing left to show."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a page shows: how it is read, and of what. Equal topics are read once."""
+
+    load: Load
+    args: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One reading: values, or `trouble` in words when Redis did not answer, or `gone` when there is nothing left."""
+
+    at: float
+    snapshot: Snapshot | None = None
+    data: Any = None
+    trouble: str = ""
+    gone: bool = False
+
+    @property
+    def age_ms(self) -> int:
+        """How old the values are now."""
+        return round((time.monotonic() - self.at) * 1000)
+
+
+@dataclass(slots=True)
+class _Feed:
+    """The latest update of a topic; a slow listener misses those in between, never the last."""
+
+    listeners: int = 0
+    number: int = 0
+    update: Update | None = None
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
+class TooManyTopics(LeaseforgeError):
+    """More different pages are watched live than one process reads for."""
+
+
+async def read_snapshot(store: Store) -> Snapshot:
+    """All queues and workers, now."""
+    async with asyncio.TaskGroup() as both:
+        queues = both.create_task(store.run(reads.queues()))
+        workers = both.create_task(store.run(reads.workers()))
+    return Snapshot.of(queues.result(), workers.result().items)
+
+
+class Live:
+    """The poller and those who listen. `run` belongs into the application's lifespan."""
+
+    def __init__(self, store: Store, *, every_s: float = EVERY_S) -> None:
+        self._store = store
+        self._every_s = every_s
+        self._feeds: dict[Topic, _Feed] = {}
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    @property
+    def topics(self) -> int:
+        """How many different pages are watched now."""
+        return len(self._feeds)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Polls until `stop` is set, then lets all listeners end."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._close_on(stop))
+            while not self._closed:
+                self._wake.clear()
+                if self._feeds:
+                    await self._poll_safely()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), self._every_s if self._feeds else None)
+
+    def nudge(self) -> None:
+        """Something was just changed here: read at once instead of at the next turn."""
+        self._wake.set()
+
+    async def updates(self, topic: Topic, *, keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
+        """The topic's updates as they come, None when there was none for `keepalive_s`; ends with the server."""
+        feed = self._join(topic)
+        seen = 0
+        try:
+            while not self._closed:
+                try:
+                    async with asyncio.timeout(keepalive_s):
+                        await self._changed(feed, seen)
+                except TimeoutError:
+                    yield None
+                    continue
+                seen = feed.number
+                if feed.update is not None and not self._closed:
+                    yield feed.update
+        finally:
+            self._leave(topic, feed)
+
+    async def _changed(self, feed: _Feed, seen: int) -> None:
+        async with feed.changed:
+            await feed.changed.wait_for(lambda: feed.number > seen or self._closed)
+
+    def _join(self, topic: Topic) -> _Feed:
+        if topic not in self._feeds and len(self._feeds) >= MAX_TOPICS:
+            raise TooManyTopics(f"{MAX_TOPICS} different pages are watched already")
+        feed = self._feeds.setdefault(topic, _Feed())
+        feed.listeners += 1
+        self._wake.set()
+        return feed
+
+    def _leave(self, topic: Topic, feed: _Feed) -> None:
+        feed.listeners -= 1
+        if not feed.listeners:
+            self._feeds.pop(topic, None)
+
+    async def _poll_safely(self) -> None:
+        try:
+            await self._poll()
+        except Exception:
+            # A defect in one page's reading must not end live updates for all.
+            log.exception(events.CONSOLE_POLL_FAILED)
+
+    async def _poll(self) -> None:
+        at = time.monotonic()
+        try:
+            snapshot = await read_snapshot(self._store)
+        except* LeaseforgeError as errors:
+            trouble = str(errors.exceptions[0])
+            log.warning(events.CONSOLE_POLL_FAILED, error=trouble)
+            await self._tell({topic: Update(at, trouble=trouble) for topic in self._feeds})
+        else:
+            topics = list(self._feeds)
+            found = await asyncio.gather(*(self._load(topic, snapshot, at) for topic in topics))
+            await self._tell(dict(zip(topics, found, strict=True)))
+
+    async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update:
+        try:
+            return Update(at, snapshot, await topic.load(self._store, snapshot, *topic.args))
+        except (JobNotFound, QueueNotFound):
+            return Update(at, snapshot, gone=True)
+        except LeaseforgeError as error:
+            return Update(at, snapshot, trouble=str(error))
+
+    async def _tell(self, updates: dict[Topic, Update]) -> None:
+        for topic, update in updates.items():
+            if (feed := self._feeds.get(topic)) is not None:
+                async with feed.changed:
+                    feed.number, feed.update = feed.number + 1, update
+                    feed.changed.notify_all()
+
+    async def _close_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._closed = True
+        self._wake.set()
+        for feed in list(self._feeds.values()):
+            async with feed.changed:
+                feed.changed.notify_all()

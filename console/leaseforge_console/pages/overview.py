@@ -1,0 +1,55 @@
+"""The Overview page."""
+
+from typing import Any
+
+from litestar import Response, get
+from litestar.params import FromQuery
+
+from leaseforge import reads
+from leaseforge.reads import Throughput
+from leaseforge.store import Store
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+from leaseforge_console.console import Console, ConsoleRequest, Place
+from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.stream import Watched
+from leaseforge_console.views import overview
+from leaseforge_console.views.snapshot import Snapshot
+
+_CHOICES = frozenset(seconds for seconds, _ in overview.RANGES)
+_DEFAULT = overview.RANGES[0][0]
+
+
+async def load(store: Store, _snapshot: Snapshot, seconds: int) -> Throughput:
+    """The throughput of all queues."""
+    return await store.run(reads.throughput(seconds=seconds))
+
+
+def watched(seconds: int) -> Watched:
+    """The page's live side: what is read and which parts are rendered from it."""
+
+    def view(snapshot: Snapshot, throughput: Any) -> overview.Overview:
+        return overview.build(snapshot, throughput, seconds)
+
+    return Watched(Topic(load, (seconds,)), "live/overview.html", place(seconds), view)
+
+
+def place(seconds: int) -> Place:
+    """Where the page stands."""
+    return Place("Overview", "overview", f"/live/overview?seconds={seconds}")
+
+
+def chosen(seconds: int) -> int:
+    """One of the ranges on offer; anything else shows the first."""
+    return seconds if seconds in _CHOICES else _DEFAULT
+
+
+@get("/", **permission(Permission.QUEUES_READ))
+async def show_overview(
+    request: ConsoleRequest, console: Console, store: Store, seconds: FromQuery[int] = _DEFAULT
+) -> Response[str]:
+    """What is wrong, how much there is, how fast it goes."""
+    seconds = chosen(seconds)
+    snapshot = await read_snapshot(store)
+    page = overview.build(snapshot, await load(store, snapshot, seconds), seconds)
+    return console.page(request, "pages/overview.html", page, place(seconds), snapshot=snapshot)

@@ -1,0 +1,66 @@
+"""The page of one queue."""
+
+from typing import Annotated, Any
+
+from litestar import Response, get
+from litestar.params import FromPath, FromQuery, QueryParameter
+
+from leaseforge import limits, reads
+from leaseforge.errors import QueueNotFound
+from leaseforge.jobs import Job, JobState
+from leaseforge.reads import Page, Throughput
+from leaseforge.store import Store
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+from leaseforge_console.console import Console, ConsoleRequest, Place
+from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.stream import Watched
+from leaseforge_console.views import queue as view
+from leaseforge_console.views import queues
+from leaseforge_console.views.snapshot import Snapshot
+
+_SECONDS = 900
+
+
+async def load(store: Store, snapshot: Snapshot, name: str, state: str, offset: int) -> tuple[Page[Job], Throughput]:
+    """One page of the queue's jobs, and its throughput."""
+    if all(queue.name != name for queue in snapshot.queues):
+        raise QueueNotFound(name)
+    offset = min(max(offset, 0), limits.MAX_OFFSET)
+    jobs = await store.run(reads.jobs(name, JobState(state), offset=offset, limit=view.PAGE_SIZE))
+    return jobs, await store.run(reads.throughput(seconds=_SECONDS, queue=name))
+
+
+def watched(name: str, state: JobState, offset: int) -> Watched:
+    """The page's live side; the tab stays the one that is open, even when it runs empty."""
+
+    def build(snapshot: Snapshot, data: Any) -> view.Queue:
+        jobs, throughput = data
+        return view.build(name, state, jobs, throughput, snapshot)
+
+    return Watched(Topic(load, (name, state.value, offset)), "live/queue.html", place(name, state, offset), build)
+
+
+def place(name: str, state: JobState, offset: int) -> Place:
+    """Where the page stands."""
+    return Place(name, "queues", f"/live/queues/{name}?state={state.value}&offset={offset}")
+
+
+@get("/queues/{queue:str}", **permission(Permission.QUEUES_READ))
+async def show_queue(
+    request: ConsoleRequest,
+    console: Console,
+    store: Store,
+    queue: FromPath[str],
+    in_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
+    offset: FromQuery[int] = 0,
+) -> Response[str]:
+    """One queue and a page of its jobs in one state."""
+    snapshot = await read_snapshot(store)
+    info = next((each for each in snapshot.queues if each.name == queue), None)
+    if info is None:
+        raise QueueNotFound(queue)
+    state = in_state or view.first_state(queues.row(info, snapshot))
+    jobs, throughput = await load(store, snapshot, queue, state.value, offset)
+    page = view.build(queue, state, jobs, throughput, snapshot)
+    return console.page(request, "pages/queues/show.html", page, place(queue, state, offset), snapshot=snapshot)

@@ -1,0 +1,111 @@
+"""The Queues page and what can be done to a queue: pause, resume, purge."""
+
+from typing import Annotated, Any
+
+import structlog
+from litestar import Response, get, post
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, FromPath
+
+from leaseforge import events, operations, reads
+from leaseforge.answers import Answer
+from leaseforge.store import Store
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
+from leaseforge_console.filters import plural
+from leaseforge_console.live import Live, Topic, read_snapshot
+from leaseforge_console.stream import Watched
+from leaseforge_console.views import queues
+from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.snapshot import Snapshot
+
+log = structlog.get_logger()
+
+PLACE = Place("Queues", "queues", "/live/queues")
+
+
+async def load(_store: Store, _snapshot: Snapshot) -> None:
+    """The snapshot says it all."""
+
+
+def view(snapshot: Snapshot, _data: Any) -> queues.Queues:
+    """The page from a snapshot."""
+    return queues.build(snapshot)
+
+
+WATCHED = Watched(Topic(load), "live/queues.html", PLACE, view)
+
+
+@get("/queues", **permission(Permission.QUEUES_READ))
+async def show_queues(request: ConsoleRequest, console: Console, store: Store) -> Response[str]:
+    """All queues with their depths."""
+    snapshot = await read_snapshot(store)
+    return console.page(request, "pages/queues/index.html", queues.build(snapshot), PLACE, snapshot=snapshot)
+
+
+@post("/queues/{queue:str}/pause", **permission(Permission.QUEUES_WRITE))
+async def pause_queue(
+    request: ConsoleRequest, console: Console, store: Store, live: Live, queue: FromPath[str]
+) -> Response[Any]:
+    """Nothing more is claimed from the queue; what runs goes on."""
+    answer = await store.run(operations.pause(queue))
+    log.info(events.QUEUE_PAUSED, queue=queue, user=identity_of(request).username)
+    live.nudge()
+    told = f"{queue} was paused already." if answer is Answer.ALREADY_DONE else f"Paused {queue}. What runs goes on."
+    return console.go(request, console.page_on_screen(request), Flash("good", told))
+
+
+@post("/queues/{queue:str}/resume", **permission(Permission.QUEUES_WRITE))
+async def resume_queue(
+    request: ConsoleRequest, console: Console, store: Store, live: Live, queue: FromPath[str]
+) -> Response[Any]:
+    """Claims go on."""
+    answer = await store.run(operations.resume(queue))
+    log.info(events.QUEUE_RESUMED, queue=queue, user=identity_of(request).username)
+    live.nudge()
+    told = f"{queue} was not paused." if answer is Answer.ALREADY_DONE else f"Resumed {queue}."
+    return console.go(request, console.page_on_screen(request), Flash("good", told))
+
+
+@get("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
+async def confirm_purge(request: ConsoleRequest, console: Console, store: Store, queue: FromPath[str]) -> Response[str]:
+    """Shows what a purge would remove, frozen at this moment."""
+    form = queues.purge_form(await store.run(reads.queue(queue)))
+    return await _ask(request, console, store, form)
+
+
+@post("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
+async def purge_queue(
+    request: ConsoleRequest,
+    console: Console,
+    store: Store,
+    live: Live,
+    queue: FromPath[str],
+    data: Annotated[queues.PurgeSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[Any]:
+    """Removes the ready jobs that were shown, nothing that came later."""
+    form = queues.purge_again(queue, data)
+    if form.problem:
+        return await _ask(request, console, store, form)
+    purged = await store.run(operations.purge(queue, sequence=form.sequence, as_of_ms=form.as_of_ms))
+    log.info(events.QUEUE_PURGED, queue=queue, removed=purged.removed, user=identity_of(request).username)
+    live.nudge()
+    told = f"Purged {plural(purged.removed, 'ready job')} of {queue}. Jobs that came later were not touched."
+    back = console.after_confirmation(request, f"/console/queues/{queue}")
+    return console.go(request, back, Flash("good", told))
+
+
+async def _ask(request: ConsoleRequest, console: Console, store: Store, form: queues.PurgeForm) -> Response[str]:
+    """The confirmation; asked again in its place when something was wrong with it."""
+    response = console.page(
+        request,
+        "pages/queues/purge.html",
+        form,
+        Place(f"Purge {form.queue}", "queues"),
+        snapshot=await read_snapshot(store),
+        status=422 if form.problem else 200,
+    )
+    if form.problem:
+        response.headers.update({"HX-Retarget": "#confirm", "HX-Reselect": "#confirm", "HX-Reswap": "outerMorph"})
+    return response

@@ -1,0 +1,106 @@
+"""What the application factory mounts: the console under /console, its static files, and `/` leading there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from litestar import Litestar, Request, Response, Router, get
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.response import Redirect
+
+from leaseforge.store import Store
+from leaseforge_auth.guards import AUTH, public
+from leaseforge_console import errors
+from leaseforge_console.console import Console
+from leaseforge_console.live import Live
+from leaseforge_console.pages import find, job, live, login, overview, preferences, queue, queues, static, workers
+from leaseforge_console.paths import HOME
+from leaseforge_console.settings import ConsoleSettings
+
+_PAGES = [
+    overview.show_overview,
+    queues.show_queues,
+    queues.pause_queue,
+    queues.resume_queue,
+    queues.confirm_purge,
+    queues.purge_queue,
+    queue.show_queue,
+    job.show_job,
+    job.retry_job,
+    job.confirm_delete,
+    job.delete_job,
+    workers.show_workers,
+    find.find,
+    preferences.choose_theme,
+    login.show_login,
+    login.log_in,
+    login.log_out,
+    live.watch_overview,
+    live.watch_queues,
+    live.watch_queue,
+    live.watch_job,
+    live.watch_workers,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePart:
+    """The console as a part of the application.
+
+    `live_updates` is a lifespan that polls the given store until `stop` is set. `answer_error` answers, as a page,
+    what no route of the router could: unknown addresses under /console.
+    """
+
+    router: Router
+    live_updates: Callable[[Litestar, Store, asyncio.Event], AbstractAsyncContextManager[None]]
+    answer_error: Callable[[Request[Any, Any, Any], Exception], Response[Any]]
+
+
+def console_part(settings: ConsoleSettings) -> ConsolePart:
+    """Reads templates and static files once and builds everything the factory needs.
+
+    The application provides the dependencies `store`, `accounts`, `sessions` and `client_address`.
+    """
+    console = Console(settings)
+
+    def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+        reference = structlog.contextvars.get_contextvars().get("request_id", "")
+        return errors.respond(console, request, error, reference)
+
+    @get("/", **public())
+    async def lead_home() -> Redirect:
+        """The console is what people come for."""
+        return Redirect(settings.root_path + HOME, status_code=302)
+
+    pages = Router(HOME, route_handlers=_PAGES, opt={AUTH: "session"}, exception_handlers={Exception: answer_error})
+    router = Router(
+        "/",
+        route_handlers=[lead_home, static.send_static, pages],
+        dependencies={
+            "console": Provide(lambda: console, sync_to_thread=False, use_cache=True),
+            "live": Provide(_live, sync_to_thread=False),
+        },
+        include_in_schema=False,
+    )
+    return ConsolePart(router, live_updates, answer_error)
+
+
+@asynccontextmanager
+async def live_updates(app: Litestar, store: Store, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Runs the poller while the application lives."""
+    app.state.live = live_ = Live(store)
+    async with asyncio.TaskGroup() as tasks:
+        polling = tasks.create_task(live_.run(stop))
+        try:
+            yield
+        finally:
+            polling.cancel()
+
+
+def _live(state: State) -> Live:
+    running: Live = state.live
+    return running

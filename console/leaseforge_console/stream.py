@@ -1,0 +1,81 @@
+"""The stream of updates one tab holds open: server-sent events that replace parts of the page.
+
+Each update is a message with the parts that changed, then a `beat` that tells how old the values are. `trouble` says
+that Redis did not answer, `gone` that what the page shows no longer exists.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from litestar.response import Stream
+
+from leaseforge_console.console import Console, ConsoleRequest, Place
+from leaseforge_console.live import Live, Topic, Update
+from leaseforge_console.views.snapshot import Snapshot
+
+LIFETIME_S = 120.0
+"""A stream ends after this long and the browser asks again, which checks the session anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A page's live side: what is read, the template of the parts it replaces, and the view they are rendered from."""
+
+    topic: Topic
+    template: str
+    place: Place
+    view: Callable[[Snapshot, Any], object]
+
+
+def stream(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> Stream:
+    """The response that stays open. `X-Accel-Buffering` keeps proxies from holding messages back."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    content = _messages(request, console, live, watched)
+    return Stream(content, media_type="text/event-stream", headers=headers)
+
+
+async def _messages(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> AsyncIterator[bytes]:
+    sent = ""
+    started: float | None = None
+    yield event(comment="the console's live updates")
+    async for update in live.updates(watched.topic):
+        if update is None:
+            yield event(comment="still here")
+            continue
+        started = started or update.at
+        text = _parts(request, console, watched, update)
+        if text and text != sent:
+            sent = text
+            yield event(text)
+        yield _beat(update)
+        if update.gone or update.at - started > LIFETIME_S:
+            return
+
+
+def _parts(request: ConsoleRequest, console: Console, watched: Watched, update: Update) -> str:
+    if update.trouble or update.gone or update.snapshot is None:
+        return ""
+    page = watched.view(update.snapshot, update.data)
+    return console.update(request, watched.template, page, watched.place, update.snapshot)
+
+
+def _beat(update: Update) -> bytes:
+    if update.gone:
+        return event("{}", name="gone")
+    if update.trouble:
+        return event(msgspec.json.encode({"text": update.trouble}).decode(), name="trouble")
+    return event(msgspec.json.encode({"age_ms": update.age_ms}).decode(), name="beat")
+
+
+def event(data: str | None = None, *, name: str | None = None, comment: str | None = None) -> bytes:
+    """One server-sent event."""
+    lines = []
+    if comment is not None:
+        lines.append(f": {comment}")
+    if name is not None:
+        lines.append(f"event: {name}")
+    if data is not None:
+        lines.extend(f"data: {line}" for line in data.splitlines())
+    return ("\n".join(lines) + "\n\n").encode()

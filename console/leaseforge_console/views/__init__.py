@@ -1,0 +1,1 @@
+"""Frozen view models: one for each page, built from what the engine reads, so that templates calculate nothing."""

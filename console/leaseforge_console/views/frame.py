@@ -1,0 +1,82 @@
+"""The frame around each page: rail, environment badge, user menu, messages."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaseforge.workers import WorkerState
+from leaseforge_auth.identity import Identity
+from leaseforge_console.views.notices import notices
+from leaseforge_console.views.snapshot import Snapshot
+
+THEMES = ("light", "dark", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class RailItem:
+    """One page of the rail. `alarm`: the count says how many things an operator must act on."""
+
+    label: str
+    path: str
+    icon: str
+    current: bool
+    count: int | None
+    alarm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flash:
+    """What the last action did, told once on the page that follows. `tone` is "good" or "bad"."""
+
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What `frame.html` needs besides the page itself.
+
+    `live_path` is the page's stream of updates, None for a page that stands still. `here` is the page's own address
+    below the prefix, for forms that lead back to it.
+    """
+
+    title: str
+    environment: str
+    gravity: str
+    version: str
+    identity: Identity
+    theme: str
+    rail: tuple[RailItem, ...]
+    flashes: tuple[Flash, ...]
+    here: str
+    now: datetime
+    live_path: str | None
+
+    def can(self, permission: str) -> bool:
+        """Whether the user may do this; the server refuses it all the same."""
+        return self.identity.can(permission)
+
+
+def rail(snapshot: Snapshot | None, section: str) -> tuple[RailItem, ...]:
+    """The pages there are, with their counts as far as they are known; red only where somebody must act."""
+    wrong = len(notices(snapshot)) if snapshot else 0
+    lost = sum(worker.state is WorkerState.LOST for worker in snapshot.workers) if snapshot else 0
+    return (
+        RailItem("Overview", "/", "home", section == "overview", wrong or None, alarm=wrong > 0),
+        RailItem("Queues", "/queues", "queues", section == "queues", len(snapshot.queues) if snapshot else None),
+        RailItem(
+            "Workers",
+            "/workers",
+            "workers",
+            section == "workers",
+            len(snapshot.workers) if snapshot else None,
+            lost > 0,
+        ),
+    )
+
+
+def gravity(environment: str) -> str:
+    """How loud the environment badge is: "grave" where real jobs run, "watch" where people test, else ""."""
+    word = environment.lower()
+    if word.startswith(("prod", "live")):
+        return "grave"
+    return "watch" if word.startswith(("stag", "pre", "uat", "test", "qa")) else ""

@@ -1,0 +1,120 @@
+"""What is wrong, before how much there is: the conditions an operator must act on, worst first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leaseforge.jobs import JobState
+from leaseforge.queues import QueueInfo
+from leaseforge.workers import WorkerState
+from leaseforge_console.filters import plural, span
+from leaseforge_console.views.snapshot import Snapshot
+
+_MOST_OF_A_KIND = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One condition and the one way to its cause. `subject` is a name, set apart; `tone` is "bad" or "warn"."""
+
+    tone: str
+    lead: str
+    subject: str
+    text: str
+    action: str
+    path: str
+
+
+def notices(snapshot: Snapshot) -> tuple[Notice, ...]:
+    """All of them; more than a few of one kind are told as one."""
+    return (*_without_worker(snapshot), *_dead(snapshot), *_lost(snapshot), *_paused(snapshot))
+
+
+def _without_worker(snapshot: Snapshot) -> tuple[Notice, ...]:
+    waiting = [
+        queue
+        for queue in snapshot.queues
+        if queue.counts.get(JobState.READY, 0) and not queue.paused and not snapshot.workers_of(queue.name)
+    ]
+    if waiting and not any(worker.state is WorkerState.RUNNING for worker in snapshot.workers):
+        jobs = sum(queue.counts[JobState.READY] for queue in waiting)
+        text = f"{plural(jobs, 'job')} in {plural(len(waiting), 'queue')} {_wait(jobs)}."
+        return (Notice("bad", "No worker is running:", "", text, "Show workers", "/workers"),)
+    return _few(
+        [
+            Notice(
+                "bad", "No worker serves", queue.name, _waits(queue), "Show jobs", f"/queues/{queue.name}?state=ready"
+            )
+            for queue in sorted(waiting, key=lambda queue: -(queue.oldest_ready_s or 0))
+        ],
+        lambda rest: f"and {plural(rest, 'more queue has', 'more queues have')} jobs and no worker.",
+    )
+
+
+def _waits(queue: QueueInfo) -> str:
+    jobs = queue.counts[JobState.READY]
+    oldest = f", the oldest for {span(queue.oldest_ready_s)}" if queue.oldest_ready_s is not None else ""
+    return f": {plural(jobs, 'job')} {_wait(jobs)}{oldest}."
+
+
+def _wait(jobs: int) -> str:
+    return "waits" if jobs == 1 else "wait"
+
+
+def _dead(snapshot: Snapshot) -> tuple[Notice, ...]:
+    having = sorted(
+        (queue for queue in snapshot.queues if queue.counts.get(JobState.DEAD, 0)),
+        key=lambda queue: -queue.counts[JobState.DEAD],
+    )
+    if not having:
+        return ()
+    worst, total = having[0], snapshot.total(JobState.DEAD)
+    path = f"/queues/{worst.name}?state=dead"
+    if len(having) == 1:
+        text = f": {plural(total, 'job')} failed for good."
+        return (Notice("bad", "Dead letters in", worst.name, text, "Show them", path),)
+    text = f" ({worst.counts[JobState.DEAD]:,} of {total:,} in {plural(len(having), 'queue')})."
+    return (Notice("bad", "Dead letters, most in", worst.name, text, "Show them", path),)
+
+
+def _lost(snapshot: Snapshot) -> tuple[Notice, ...]:
+    lost = [worker for worker in snapshot.workers if worker.state is WorkerState.LOST]
+    return _few(
+        [
+            Notice(
+                "warn",
+                "Worker not heard of:",
+                f"{worker.host}:{worker.pid}",
+                f" for {span((snapshot.now - worker.last_seen_at).total_seconds())};"
+                " its jobs go back to their queues when their leases end.",
+                "Show workers",
+                "/workers",
+            )
+            for worker in lost
+        ],
+        lambda rest: f"and {plural(rest, 'more worker')}.",
+    )
+
+
+def _paused(snapshot: Snapshot) -> tuple[Notice, ...]:
+    def text(queue: QueueInfo) -> str:
+        jobs = queue.counts.get(JobState.READY, 0)
+        return f": {plural(jobs, 'job')} {_wait(jobs)} until it is resumed." if jobs else ": nothing waits in it."
+
+    return _few(
+        [
+            Notice("warn", "Paused:", queue.name, text(queue), "Show queue", f"/queues/{queue.name}")
+            for queue in snapshot.queues
+            if queue.paused
+        ],
+        lambda rest: f"and {plural(rest, 'more queue is', 'more queues are')} paused.",
+    )
+
+
+def _few(found: list[Notice], rest_text: Callable[[int], str]) -> tuple[Notice, ...]:
+    if len(found) <= _MOST_OF_A_KIND:
+        return tuple(found)
+    shown = found[: _MOST_OF_A_KIND - 1]
+    rest = len(found) - len(shown)
+    path = "/workers" if shown[0].path == "/workers" else "/queues"
+    label = "Show workers" if path == "/workers" else "Show queues"
+    return (*shown, Notice(shown[0].tone, "", "", rest_text(rest), label, path))

@@ -1,0 +1,146 @@
+"""The Overview: what is wrong, how many jobs are where, how fast they go, what runs longest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from leaseforge.jobs import JobState
+from leaseforge.reads import Throughput
+from leaseforge.workers import WorkerState
+from leaseforge_console.charts import Chart, line_chart
+from leaseforge_console.filters import plural
+from leaseforge_console.views.notices import Notice, notices
+from leaseforge_console.views.snapshot import Snapshot
+
+RANGES = ((900, "15 min"), (3600, "1 h"))
+"""Seconds of throughput on show, and their names."""
+_MOST_ROWS = 8
+_ORDER = (
+    JobState.READY,
+    JobState.RUNNING,
+    JobState.SCHEDULED,
+    JobState.RETRYING,
+    JobState.COMPLETED,
+    JobState.DEAD,
+    JobState.CANCELLED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """Jobs in one state over all queues."""
+
+    state: JobState
+    count: int
+    alarm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """A queue and what waits in it."""
+
+    name: str
+    paused: bool
+    ready: int
+    oldest_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """A job that runs now, as of its worker's last report."""
+
+    id: str
+    type: str
+    queue: str
+    host: str
+    runs_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A choice of how much throughput to show."""
+
+    label: str
+    path: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The page. `chart` is None until something has been counted; `empty` before the first job ever."""
+
+    summary: str
+    empty: bool
+    notices: tuple[Notice, ...]
+    stats: tuple[Stat, ...]
+    ranges: tuple[Range, ...]
+    chart: Chart | None
+    backlog: tuple[Backlog, ...]
+    queues: int
+    longest: tuple[LongRun, ...]
+    running: int
+
+
+def build(snapshot: Snapshot, throughput: Throughput, seconds: int) -> Overview:
+    """From one snapshot and the throughput of the last `seconds`."""
+    live = [worker for worker in snapshot.workers if worker.state is not WorkerState.LOST]
+    busy, slots = sum(worker.running_count for worker in live), sum(worker.slots for worker in live)
+    return Overview(
+        summary=f"{plural(len(snapshot.queues), 'queue')} · {plural(len(live), 'worker')} · "
+        f"{plural(slots, 'slot')}, {busy:,} busy",
+        empty=not snapshot.queues,
+        notices=notices(snapshot),
+        stats=tuple(
+            Stat(state, count := snapshot.total(state), state is JobState.DEAD and count > 0) for state in _ORDER
+        ),
+        ranges=tuple(Range(label, f"/?seconds={s}", s == seconds) for s, label in RANGES),
+        chart=throughput_chart(throughput, snapshot),
+        backlog=_backlog(snapshot),
+        queues=len(snapshot.queues),
+        longest=_longest(snapshot),
+        running=busy,
+    )
+
+
+def throughput_chart(throughput: Throughput, snapshot: Snapshot) -> Chart | None:
+    """Jobs per second; the step that has not ended yet is left out, it would look like a drop."""
+    step = timedelta(seconds=throughput.step_s)
+    points = [point for point in throughput.points if point.at + step <= snapshot.now]
+
+    def per_second(counts: Sequence[int]) -> list[float]:
+        return [count / throughput.step_s for count in counts]
+
+    return line_chart(
+        "Jobs per second",
+        (
+            ("completed", per_second([point.completed for point in points])),
+            ("enqueued", per_second([point.enqueued for point in points])),
+            ("failed", per_second([point.failed for point in points])),
+        ),
+        [point.at for point in points],
+    )
+
+
+def _backlog(snapshot: Snapshot) -> tuple[Backlog, ...]:
+    rows = [
+        Backlog(queue.name, queue.paused, queue.counts.get(JobState.READY, 0), queue.oldest_ready_s)
+        for queue in snapshot.queues
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.ready, row.name))[:_MOST_ROWS])
+
+
+def _longest(snapshot: Snapshot) -> tuple[LongRun, ...]:
+    now = snapshot.now
+    runs = [
+        LongRun(
+            job.id,
+            job.type,
+            job.queue,
+            worker.host,
+            max((now - job.started_at).total_seconds(), 0),
+        )
+        for worker in snapshot.workers
+        if worker.state is not WorkerState.LOST
+        for job in worker.running
+    ]
+    return tuple(sorted(runs, key=lambda run: -run.runs_s)[:_MOST_ROWS])

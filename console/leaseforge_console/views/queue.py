@@ -1,0 +1,174 @@
+"""One queue: its state, its throughput, and its jobs state by state."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaseforge.jobs import Job, JobState
+from leaseforge.reads import Page, Throughput
+from leaseforge_console.charts import Chart
+from leaseforge_console.filters import exact, plural, relative, span
+from leaseforge_console.views import queues
+from leaseforge_console.views.overview import throughput_chart
+from leaseforge_console.views.snapshot import Snapshot
+
+PAGE_SIZE = 50
+_TABS = (
+    JobState.READY,
+    JobState.RUNNING,
+    JobState.RETRYING,
+    JobState.SCHEDULED,
+    JobState.DEAD,
+    JobState.COMPLETED,
+    JobState.CANCELLED,
+)
+_ORDER = {
+    JobState.READY: "next to run first",
+    JobState.RUNNING: "lease that ends first",
+    JobState.RETRYING: "next due first",
+    JobState.SCHEDULED: "next due first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One state of the queue's jobs."""
+
+    state: JobState
+    count: int
+    path: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job in a list. `when` says what its state makes worth knowing, `at` is the exact time behind it."""
+
+    id: str
+    type: str
+    priority: int
+    attempts: int
+    failures: str
+    when: str
+    at: str
+    worker: str | None
+    error_kind: str | None
+    error_message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Where in the list this page is: `1-50 of 12,481`, with a dash."""
+
+    text: str
+    previous: str | None
+    following: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The page. `served_by` says who claims from the queue."""
+
+    row: queues.QueueRow
+    summary: str
+    state: JobState
+    tabs: tuple[Tab, ...]
+    jobs: tuple[JobRow, ...]
+    order: str
+    pages: Pages
+    chart: Chart | None
+    with_worker: bool
+    with_error: bool
+
+
+def first_state(row: queues.QueueRow) -> JobState:
+    """The tab shown when none is asked for: the first that holds something, waiting and running jobs before others."""
+    for state in (JobState.READY, JobState.RUNNING, JobState.RETRYING, JobState.SCHEDULED, JobState.DEAD):
+        if getattr(row, state.value):
+            return state
+    return JobState.COMPLETED
+
+
+def build(name: str, state: JobState, jobs: Page[Job], throughput: Throughput, snapshot: Snapshot) -> Queue:
+    """One page of one state; `name` is in the snapshot."""
+    info = next(queue for queue in snapshot.queues if queue.name == name)
+    row = queues.row(info, snapshot)
+    serving = len(snapshot.workers_of(name))
+    summary = f"{plural(serving, 'worker')}, {plural(row.slots, 'slot')}"
+    if row.oldest_s is not None:
+        summary += f" · the oldest ready job waits {span(row.oldest_s)}"
+    return Queue(
+        row=row,
+        summary=summary,
+        state=state,
+        tabs=tuple(
+            Tab(each, info.counts.get(each, 0), f"/queues/{name}?state={each.value}", each is state) for each in _TABS
+        ),
+        jobs=tuple(_row(job, snapshot.now) for job in jobs.items),
+        order=_ORDER.get(state, "newest first"),
+        pages=_pages(name, state, jobs),
+        chart=throughput_chart(throughput, snapshot),
+        with_worker=state is JobState.RUNNING,
+        with_error=state in (JobState.RETRYING, JobState.DEAD, JobState.CANCELLED),
+    )
+
+
+def _row(job: Job, now: datetime) -> JobRow:
+    when, at = told_when(job, now)
+    return JobRow(
+        id=job.id,
+        type=job.type,
+        priority=job.priority,
+        attempts=job.attempts,
+        failures=failures(job),
+        when=when,
+        at=exact(at) if at else "",
+        worker=job.worker,
+        error_kind=job.error.kind if job.error else job.reason,
+        error_message=job.error.message if job.error else "",
+    )
+
+
+def failures(job: Job) -> str:
+    """Failures and their budget, as far as the job itself sets one: `2 of 3`."""
+    budget = job.options.max_attempts
+    return f"{job.failures:,} of {budget:,}" if budget else f"{job.failures:,}"
+
+
+def told_when(job: Job, now: datetime) -> tuple[str, datetime | None]:
+    """What the state makes worth knowing about time, and the instant it is about."""
+    ended = _took(job)
+    match job.state:
+        case JobState.SCHEDULED if job.due_at:
+            return f"due {relative(job.due_at, now)}", job.due_at
+        case JobState.RETRYING if job.due_at:
+            return f"again {relative(job.due_at, now)}", job.due_at
+        case JobState.READY if job.ready_at:
+            return f"waits {span((now - job.ready_at).total_seconds())}", job.ready_at
+        case JobState.RUNNING if job.started_at:
+            return f"runs {span((now - job.started_at).total_seconds())}", job.started_at
+        case JobState.COMPLETED if job.finished_at:
+            return f"done {relative(job.finished_at, now)}{ended}", job.finished_at
+        case JobState.DEAD if job.finished_at:
+            return f"died {relative(job.finished_at, now)}", job.finished_at
+        case JobState.CANCELLED if job.finished_at:
+            return f"cancelled {relative(job.finished_at, now)}", job.finished_at
+    return "", None
+
+
+def _took(job: Job) -> str:
+    if job.started_at and job.finished_at and job.finished_at >= job.started_at:
+        return f", took {span((job.finished_at - job.started_at).total_seconds())}"
+    return ""
+
+
+def _pages(name: str, state: JobState, jobs: Page[Job]) -> Pages:
+    def path(offset: int) -> str:
+        return f"/queues/{name}?state={state.value}" + (f"&offset={offset}" if offset else "")
+
+    last = jobs.offset + len(jobs.items)
+    text = f"{jobs.offset + 1:,}\N{EN DASH}{last:,} of {jobs.total:,}" if jobs.items else f"none of {jobs.total:,}"
+    return Pages(
+        text,
+        path(max(jobs.offset - PAGE_SIZE, 0)) if jobs.offset else None,
+        path(jobs.offset + PAGE_SIZE) if last < jobs.total and jobs.items else None,
+    )

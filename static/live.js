@@ -1,0 +1,94 @@
+// The state of live updates: how old the data is, whether the server is still there, whether the user holds them.
+"use strict";
+(() => {
+  const live = document.getElementById("live");
+  if (!live) return;
+  const LATE_MS = 6000;
+  const LOST_MS = 12000;
+  const RETRY_MS = 3000;
+  const word = document.getElementById("live-word");
+  const aged = document.getElementById("live-age");
+  const news = document.getElementById("live-news");
+  const hold = document.getElementById("hold");
+  let dataFrom = performance.now();
+  let trouble = "";
+  let cut = false;
+  let held = false;
+
+  const age = (ms) => {
+    const seconds = Math.max(Math.round(ms / 1000), 0);
+    return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
+  };
+
+  function show() {
+    const old = performance.now() - dataFrom;
+    let state = "live";
+    let words = "Live · ";
+    if (held) {
+      state = "held";
+      words = "Paused · ";
+    } else if (trouble) {
+      state = "lost";
+      words = "No data · ";
+    } else if (cut || old > LOST_MS) {
+      state = old > LATE_MS ? "lost" : "late";
+      if (state === "lost") words = "Offline · ";
+    } else if (old > LATE_MS) {
+      state = "late";
+    }
+    if (live.dataset.state !== state) announce(live.dataset.state, state);
+    live.dataset.state = state;
+    live.title = trouble || "";
+    word.textContent = words;
+    aged.textContent = `${age(old)} ago`;
+  }
+
+  function announce(before, now) {
+    if (now === "lost") news.textContent = trouble || "Connection to the server lost. Trying again.";
+    else if (before === "lost" && now === "live") news.textContent = "Connected again.";
+  }
+
+  // While held, parts of the page are not replaced; how old they are is still told.
+  live.addEventListener("htmx:sse:before:message", (event) => {
+    if (held && !event.detail.message.event) event.detail.cancelled = true;
+  });
+  live.addEventListener("beat", (event) => {
+    trouble = "";
+    cut = false;
+    if (!held) dataFrom = performance.now() - JSON.parse(event.detail.data).age_ms;
+    show();
+  });
+  live.addEventListener("trouble", (event) => {
+    trouble = JSON.parse(event.detail.data).text;
+    show();
+  });
+  // What the page shows was deleted or trimmed: its address answers with what is known now.
+  live.addEventListener("gone", () => {
+    if (!document.getElementById("dialog").open) location.reload();
+  });
+  live.addEventListener("htmx:sse:error", (event) => {
+    cut = true;
+    show();
+    // The session has ended: the page itself leads to the login and back.
+    if (event.detail.status === 401 || event.detail.status === 403) location.reload();
+  });
+  live.addEventListener("htmx:sse:close", () => {
+    cut = true;
+    show();
+  });
+  // The very first connection is not repeated by the extension.
+  document.addEventListener("htmx:finally:request", (event) => {
+    const { ctx } = event.detail;
+    if (ctx.sourceElement !== live || live._htmx?.sse || ctx.response?.status === 401) return;
+    cut = true;
+    setTimeout(() => htmx.trigger(live, "reconnect"), RETRY_MS);
+  });
+
+  hold.addEventListener("click", () => {
+    held = !held;
+    hold.setAttribute("aria-pressed", String(held));
+    hold.textContent = held ? "Resume updates" : "Pause updates";
+    show();
+  });
+  setInterval(show, 1000);
+})();

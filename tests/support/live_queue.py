@@ -9,7 +9,7 @@ import redis
 
 from leaseforge import exchanges, limits, operations, reads
 from leaseforge.answers import Answer
-from leaseforge.calls import Call, Plan
+from leaseforge.calls import Call, Plan, queue_keys
 from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement, Ticked
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
@@ -210,7 +210,7 @@ def trim_call(
     dead_keep: int = limits.KEEP_DEAD,
 ) -> Call[tuple[int, bool]]:
     """Trim on its own, as tick runs it, with bounds a test can reach: how many went, and whether more may."""
-    keys = tuple((name, queue_key(queue, name)) for name in ("guard", "counts", "completed", "cancelled", "dead"))
+    keys = queue_keys(queue, "meta", "counts", "types", "completed", "cancelled", "dead", "groups")
     args = (
         ("limit", limit),
         ("age_ms", age_ms),

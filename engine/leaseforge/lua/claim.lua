@@ -45,7 +45,12 @@ local function adopt(K, last, lease)
   if #scores > 0 then
     redis.call('ZADD', K.running, 'XX', unpack(scores))
   end
-  return { 'already_done', false, redis.call('ZCARD', K.ready) > 0 and 1 or 0, jobs }
+  -- What this exchange promoted before it came here has woken nobody yet.
+  local more = redis.call('ZCARD', K.ready) > 0 and allowance(K, 1) > 0
+  if more then
+    wake(K)
+  end
+  return { 'already_done', false, more and 1 or 0, jobs }
 end
 
 local function claim(K, A)

@@ -3,7 +3,9 @@
 -- Takes back up to `limit` jobs whose lease is over. The first loss puts a job back at once in its
 -- old place, a later one with backoff; more than `max_recoveries` make it poison. The retry budget
 -- is never charged. After a gap in sweeping longer than half a lease nothing is taken for a third
--- of a lease, so that live workers can renew first: an outage is no mass double run.
+-- of a lease, so that live workers can renew first: an outage is no mass double run. No second pause
+-- follows within a lease, or 5 s if that is longer: workers of longer leases sweep every 2 s, and
+-- each of their sweeps would be such a gap to a short lease.
 --
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
@@ -28,7 +30,7 @@ local function may_recover(K)
   local lease = tonumber(meta[1]) or 10000
   local swept, from = tonumber(meta[2]), tonumber(meta[3])
   local grace = math.floor(lease / 3)
-  if swept and NOW - swept > lease / 2 and not (from and NOW - (from - grace) < lease) then
+  if swept and NOW - swept > lease / 2 and not (from and NOW - (from - grace) < math.max(lease, 5000)) then
     from = NOW + grace
     redis.call('HSET', K.meta, 'recover_from', text(from))
   end

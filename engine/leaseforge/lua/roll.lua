@@ -1,6 +1,8 @@
 -- roll: adds closed 10 s buckets to their 5 min and 1 h buckets
 --
--- Each bucket is added once, in order; at most 60 a call. Coarse buckets live 26 h and 8 days.
+-- Each bucket is added once, in order; at most 60 a call. A queue's first call begins with the oldest
+-- bucket that is kept: it may have been filled long before any worker swept. Coarse buckets live 26 h
+-- and 8 days.
 --
 -- KEYS[1] guard none never exists, see _queue.lua
 -- KEYS[2] meta  hash paused, sequence, fence, limits, sweep times
@@ -9,7 +11,8 @@
 -- uses _queue
 local function roll(K)
   local open = math.floor(NOW / 10000)
-  local first = math.max(tonumber(redis.call('HGET', K.meta, 'rolled') or open - 1), open - 720)
+  local oldest = open - 720
+  local first = math.max(tonumber(redis.call('HGET', K.meta, 'rolled') or oldest), oldest)
   local last = math.min(open, first + 60)
   if last <= first then
     return 0

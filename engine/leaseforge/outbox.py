@@ -7,15 +7,18 @@ the queue forwards them: two queues are two places in a cluster, and no script r
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leaseforge import limits
+from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, Plan, queue_keys
 from leaseforge.enqueueing import StoredJob, enqueue_stored, job_words, register_queue
 from leaseforge.errors import BadInput, StoreFull, StoreUnavailable, TooManyQueues
 from leaseforge.jobs import NewJob
 from leaseforge.queues import check_queue_name
 from leaseforge.scripts import ENGINE
+
+_CONFLICT = "its idempotency key was used for another job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,17 @@ class _Waiting:
 
 
 def pack_follow_ups(queue: str, jobs: Sequence[NewJob]) -> bytes:
-    """Follow-ups of a job of `queue` as the settle script unpacks them: strings, each with its length before it."""
+    """Follow-ups of a job of `queue` as the settle script unpacks them: strings, each with its length before it.
+
+    One for another queue is forwarded by any worker, perhaps twice: its id is its idempotency key too, so
+    that it does not come back after it ran and was deleted between the two.
+    """
     parts: list[bytes] = []
     for job in jobs:
-        parts.append(_packed("" if job.queue == queue else job.queue))
+        is_own = job.queue == queue
+        parts.append(_packed("" if is_own else job.queue))
+        if not is_own and job.idempotency_key is None:
+            job = replace(job, idempotency_key=job.id)
         parts += [_packed(word) for word in job_words(job)]
     return b"".join(parts)
 
@@ -59,14 +69,17 @@ def forward(queue: str, *, limit: int = 50) -> Plan[Forwarded]:
         try:
             check_queue_name(target)
             yield from register_queue(target)
-            yield from enqueue_stored(target, [entry.job for entry in entries])
+            stored = yield from enqueue_stored(target, [entry.job for entry in entries])
         except (BadInput, TooManyQueues) as error:
-            done += [(entry.job[0], entry.parent, f"follow-up {entry.job[0]} refused: {error}") for entry in entries]
-            refused += len(entries)
+            refusals = [str(error)] * len(entries)
         except (StoreFull, StoreUnavailable):
             continue
         else:
-            done += [(entry.job[0], entry.parent, "") for entry in entries]
+            refusals = [_CONFLICT if one.answer is Answer.REFUSED else "" for one in stored]
+        for entry, refusal in zip(entries, refusals, strict=True):
+            note = f"follow-up {entry.job[0]} refused: {refusal}" if refusal else ""
+            done.append((entry.job[0], entry.parent, note))
+            refused += bool(refusal)
     if done:
         yield from _forwarded(queue, done)
     return Forwarded(len(done) - refused, refused, max(0, total - len(done)))

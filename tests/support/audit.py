@@ -62,13 +62,18 @@ def snapshot(client: Any, queue: str) -> Snapshot:
             parts[name.removeprefix("job:")] = value
         elif name not in (*STATES, "meta", "counts", "wake") and not name.startswith("stats:"):
             others[name] = value
+    for state in STATES:
+        pipeline.zrange(prefix + state, 0, -1, withscores=True)
+    *members, meta, counts, wake = (
+        pipeline.hgetall(prefix + "meta").hgetall(prefix + "counts").llen(prefix + "wake").execute()
+    )
     return Snapshot(
         records=records,
         parts=parts,
-        sets={state: _members(client, prefix + state) for state in STATES},
-        meta=_text(client.hgetall(prefix + "meta")),
-        counts={name: int(value) for name, value in _text(client.hgetall(prefix + "counts")).items()},
-        wake=client.llen(prefix + "wake"),
+        sets=dict(zip(STATES, map(_members, members), strict=True)),
+        meta=_text(meta),
+        counts={name: int(value) for name, value in _text(counts).items()},
+        wake=wake,
         others=others,
     )
 
@@ -179,8 +184,7 @@ def _is_record(name: str) -> bool:
     return name.startswith("job:") and name.count(":") == 1
 
 
-def _members(client: Any, key: str) -> dict[str, float]:
-    pairs = client.zrange(key, 0, -1, withscores=True)
+def _members(pairs: Any) -> dict[str, float]:
     return {member.decode(errors="backslashreplace"): score for member, score in pairs}
 
 

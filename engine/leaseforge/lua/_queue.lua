@@ -236,6 +236,16 @@ local function leave_group(K, id, group)
   end
 end
 
+-- A follow-up that no queue will ever take: counted, and noted in the log of the job that wrote it.
+local function refuse_follow_up(parent, note)
+  count('follow_ups_refused')
+  if read_record(parent) then
+    local key = record_key(parent) .. ':log'
+    redis.call('RPUSH', key, cmsgpack.pack({ 0, NOW, '', note }))
+    redis.call('LTRIM', key, -200, -1)
+  end
+end
+
 -- Removes every trace of the given jobs but their places in sets.
 local function forget(ids)
   local doomed = {}

@@ -18,12 +18,7 @@ local function forwarded(K, A)
       if A[i + 2] == '' then
         count('forwarded')
       else
-        count('follow_ups_refused')
-        if read_record(A[i + 1]) then
-          local key = record_key(A[i + 1]) .. ':log'
-          redis.call('RPUSH', key, cmsgpack.pack({ 0, NOW, '', A[i + 2] }))
-          redis.call('LTRIM', key, -200, -1)
-        end
+        refuse_follow_up(A[i + 1], A[i + 2])
       end
     end
   end

@@ -69,8 +69,8 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
 end
 
 -- Follow-ups are packed as strings with their lengths before them: a queue, then what enqueue takes.
--- Those of this queue are added to `flat`, the others go to the outbox under their own id.
-local function unpack_follow_ups(K, parent, packed, flat)
+-- Those of this queue are added to `flat`, each with its parent, the others go to the outbox under their own id.
+local function unpack_follow_ups(K, parent, packed, flat, parents)
   local at, fields = 1, {}
   while at <= #packed do
     fields[#fields + 1], at = struct.unpack('>I4c0', packed, at)
@@ -79,6 +79,7 @@ local function unpack_follow_ups(K, parent, packed, flat)
         for i = 2, 7 do
           flat[#flat + 1] = fields[i]
         end
+        parents[#parents + 1] = parent
       else
         local entry = struct.pack('>I4c0', #parent, parent)
         for i = 1, 7 do
@@ -110,7 +111,7 @@ local function settle(K, A)
     end
   end
 
-  local leaving, completed, follow_ups = {}, {}, {}
+  local leaving, completed, follow_ups, parents = {}, {}, {}, {}
   for _, job in ipairs(accepted) do
     local id, values, at = job.id, job.values, job.at
     local key = record_key(id)
@@ -131,7 +132,7 @@ local function settle(K, A)
       end
       count_type(K, 'completed', values[7])
       if A[at + 5] ~= '' then
-        unpack_follow_ups(K, id, A[at + 5], follow_ups)
+        unpack_follow_ups(K, id, A[at + 5], follow_ups, parents)
       end
     else
       state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)
@@ -154,7 +155,12 @@ local function settle(K, A)
     count('completed', #completed / 2)
   end
   if #follow_ups > 0 then
-    enqueue(K, follow_ups)
+    local stored = enqueue(K, follow_ups)
+    for i, parent in ipairs(parents) do
+      if stored[2 * i - 1] == 'refused' then
+        refuse_follow_up(parent, 'follow-up ' .. follow_ups[6 * i - 5] .. ' refused: its idempotency key was used for another job')
+      end
+    end
   end
   if #leaving > 0 then
     wake_if_claimable(K)

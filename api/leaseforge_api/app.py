@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
@@ -63,7 +64,12 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
 
     def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
         is_page = (request.scope["path"] + "/").startswith(HOME + "/")
-        return console.answer_error(request, error) if is_page else answer_problem(request, error)
+        if not is_page:
+            return answer_problem(request, error)
+        page = console.answer_error(request, error)
+        if isinstance(error, MethodNotAllowedException):
+            page.headers.update(error.headers or {})
+        return page
 
     app = Litestar(
         route_handlers=[

@@ -13,7 +13,7 @@ from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key, system_key
 from leaseforge.queues import QueueInfo, check_queue_name
-from leaseforge.records import instant, job_from, pairs
+from leaseforge.records import instant, job_from, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
 from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
@@ -188,8 +188,8 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
             paused=bool(paused),
             counts={JobState(state): size for state, size in zip(SIZES, sizes, strict=True)},
             oldest_ready_s=None if oldest < 0 else max(0.0, (now - oldest) / 1000),
-            totals={field: int(value) for field, value in pairs(counts).items()},
-            sequence=int(sequence),
+            totals={field: whole(value) for field, value in pairs(counts).items()},
+            sequence=whole(sequence),
             as_of_ms=now,
         )
 
@@ -198,7 +198,7 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
 
 def _stats_call(queue: str, buckets: int) -> Call[tuple[int, list[list[int]]]]:
     def read(raw: Sequence[Any]) -> tuple[int, list[list[int]]]:
-        return raw[0], [[int(value or 0) for value in row] for row in raw[1]]
+        return raw[0], [[whole(value) for value in row] for row in raw[1]]
 
     return Call(ENGINE.load("read_stats"), queue_keys(queue), (("buckets", buckets),), read, SERIES)
 

@@ -33,5 +33,5 @@ def translate(error: Exception) -> LeaseforgeError:
     if isinstance(error, faults.OutOfMemoryError) or str(error).startswith(("OOM", "MISCONF")):
         return StoreFull(f"Redis takes no new data: {error}")
     if is_retryable(error):
-        return StoreUnavailable(f"Redis is not available: {error}")
+        return StoreUnavailable(f"Redis is not available: {str(error) or 'no answer in time'}")
     return ScriptFault(str(error))

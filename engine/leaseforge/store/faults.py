@@ -4,7 +4,17 @@ import redis.exceptions as faults
 
 from leaseforge.errors import LeaseforgeError, ScriptFault, StoreFull, StoreUnavailable
 
-RETRYABLE_PREFIXES = ("LOADING", "BUSY", "READONLY", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "MOVED")
+RETRYABLE_PREFIXES = (
+    "LOADING",
+    "BUSY",
+    "READONLY",
+    "NOREPLICAS",
+    "TRYAGAIN",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "MOVED",
+    "UNBLOCKED",
+)
 """Replies of a server that is starting, failing over, moving a slot, or held up by a script."""
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from leaseforge import reads
@@ -46,7 +47,10 @@ def chosen(seconds: int) -> int:
 
 @get("/", **permission(Permission.QUEUES_READ))
 async def show_overview(
-    request: ConsoleRequest, console: Console, store: Store, seconds: FromQuery[int] = _DEFAULT
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    seconds: FromQuery[int] = _DEFAULT,
 ) -> Response[str]:
     """What is wrong, how much there is, how fast it goes."""
     seconds = chosen(seconds)

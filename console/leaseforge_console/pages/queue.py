@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
 from leaseforge import limits, reads
@@ -49,8 +50,8 @@ def place(name: str, state: JobState, offset: int) -> Place:
 @get("/queues/{queue:str}", **permission(Permission.QUEUES_READ))
 async def show_queue(
     request: ConsoleRequest,
-    console: Console,
-    store: Store,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
     queue: FromPath[str],
     in_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
     offset: FromQuery[int] = 0,

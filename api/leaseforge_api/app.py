@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from leaseforge.store import Store, connect
+from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
@@ -48,8 +50,12 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts)
-            async with console.live_updates(app, connected, stop):
-                yield
+            async with console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
+                loops.create_task(keep_adding_up(connected, stop))
+                try:
+                    yield
+                finally:
+                    stop.set()
         finally:
             stop.set()
             services.passwords.close()
@@ -63,7 +69,12 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
 
     def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
         is_page = (request.scope["path"] + "/").startswith(HOME + "/")
-        return console.answer_error(request, error) if is_page else answer_problem(request, error)
+        if not is_page:
+            return answer_problem(request, error)
+        page = console.answer_error(request, error)
+        if isinstance(error, MethodNotAllowedException):
+            page.headers.update(error.headers or {})
+        return page
 
     app = Litestar(
         route_handlers=[

@@ -117,7 +117,11 @@ def _problems(body: bytes, model: type[Any], prefix: str = "") -> list[FieldProb
         try:
             msgspec.json.decode(given[name], type=field.type)
         except msgspec.ValidationError as error:
-            problems.append(_problem(prefix + name, error))
+            inner = _struct_in(field.type)
+            if inner is not None and bytes(given[name]).startswith(b"{"):
+                problems += _problems(bytes(given[name]), inner, f"{prefix}{name}.")
+            else:
+                problems.append(_problem(prefix + name, error))
     return problems[:MAX_PROBLEMS]
 
 
@@ -144,6 +148,14 @@ def _list_of_structs(annotation: Any) -> type[msgspec.Struct] | None:
         return None
     (item,) = get_args(bare)
     return item if isinstance(item, type) and issubclass(item, msgspec.Struct) else None
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The Struct a field holds, if it holds one (`Struct | None`)."""
+    for part in get_args(annotation) or (annotation,):
+        if isinstance(part, type) and issubclass(part, msgspec.Struct):
+            return part
+    return None
 
 
 def _problem(field: str, error: msgspec.ValidationError) -> FieldProblem:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import MutableMapping
+from http import HTTPStatus
 from typing import Any, cast
 
 import structlog
@@ -25,6 +26,9 @@ ON_EVERY_ANSWER = {
 }
 UNLESS_SET = {b"cache-control": b"no-store"}
 ONE_YEAR = b"max-age=31536000"
+# A method no route has makes the router say which ones the path does have; its own answers to OPTIONS name those of
+# one handler only.
+_ASKED_AS = {"HEAD": "GET", "OPTIONS": "WHICH"}
 
 log = structlog.get_logger()
 
@@ -32,8 +36,8 @@ log = structlog.get_logger()
 class Edge:
     """Wraps the whole application: request id, path prefix, HEAD, security headers, one log line a request.
 
-    HEAD is answered as GET without the body. A path prefix is taken off whether the proxy in front keeps it or
-    strips it, so that routes never see it.
+    HEAD is answered as GET without the body, OPTIONS with the methods of the path. A path prefix is taken off whether
+    the proxy in front keeps it or strips it, so that routes never see it.
     """
 
     def __init__(self, app: ASGIApp, *, root_path: str, is_https: bool) -> None:
@@ -48,20 +52,20 @@ class Edge:
             return
         scope = cast("MutableMapping[str, Any]", connection)
         started = time.perf_counter()
-        is_head = scope["method"] == "HEAD"
+        method = scope["method"]
         scope["root_path"] = ""
         if self.root_path and (scope["path"] + "/").startswith(self.root_path + "/"):
             scope["path"] = scope["path"][len(self.root_path) :] or "/"
-        if is_head:
+        if method in _ASKED_AS:
             # A copy: the server below has to know that it is HEAD, or it would wait for the body.
-            scope = {**scope, "method": "GET"}
-        answer = _Answer(send, self._headers(scope), is_head=is_head)
+            scope = {**scope, "method": _ASKED_AS[method]}
+        answer = _Answer(send, self._headers(scope), method)
         try:
             with structlog.contextvars.bound_contextvars(request_id=request_id(scope)):
                 try:
                     await self.app(cast(Scope, scope), receive, answer)
                 finally:
-                    self._log(scope, answer, "HEAD" if is_head else scope["method"], started)
+                    self._log(scope, answer, method, started)
         except Exception:
             # The head of the answer is out and the body was not wanted: what ended the body does not matter.
             if not answer.is_cut_short:
@@ -88,12 +92,13 @@ class _BodyNotWanted(Exception):
 
 
 class _Answer:
-    """Passes an answer on with the headers every answer carries, and without its body for HEAD."""
+    """Passes an answer on with the headers every answer carries, and without its body for HEAD and OPTIONS."""
 
-    def __init__(self, send: Any, headers: dict[bytes, bytes], *, is_head: bool) -> None:
+    def __init__(self, send: Any, headers: dict[bytes, bytes], method: str) -> None:
         self.send = send
         self.headers = headers
-        self.is_head = is_head
+        self.is_options = method == "OPTIONS"
+        self.has_body = method not in _ASKED_AS
         self.status = 0
         self.is_cut_short = False
 
@@ -101,11 +106,14 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
             sent = [(name.lower(), value) for name, value in message.get("headers", ())]
+            if self.is_options and self.status == HTTPStatus.METHOD_NOT_ALLOWED:
+                self.status = HTTPStatus.NO_CONTENT
+                sent = [(name, value) for name, value in sent if name == b"allow"]
             own = [(name, _with_head(name, value)) for name, value in sent if name not in self.headers]
             names = {name for name, _ in own}
             added = self.headers | {name: value for name, value in UNLESS_SET.items() if name not in names}
-            message = {**message, "headers": [*own, *added.items()]}
-        elif message["type"] == "http.response.body" and self.is_head:
+            message = {**message, "status": self.status, "headers": [*own, *added.items()]}
+        elif message["type"] == "http.response.body" and not self.has_body:
             if self.is_cut_short:
                 raise _BodyNotWanted
             self.is_cut_short = bool(message.get("more_body"))

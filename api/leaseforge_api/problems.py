@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from leaseforge import errors, events
 from leaseforge_api.errors import UnsupportedContentType
@@ -72,6 +73,9 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     auth.NotPermitted: _Kind(403, "not-permitted", "Not allowed"),
     auth.CrossSiteRequest: _Kind(403, "cross-site-request", "The request was not sent by this console"),
     auth.TryAgainLater: _Kind(429, "try-again-later", "Too many requests"),
+    RequestEntityTooLarge: _Kind(
+        413, "body-too-large", "The request is too large", "the body is larger than this path accepts"
+    ),
     UnsupportedContentType: _Kind(415, "unsupported-content-type", "The content type is not supported"),
     RecursionError: _Kind(400, "invalid-request", "The request is not valid", "the JSON is nested too deep"),
 }
@@ -116,15 +120,21 @@ def _kind_of(error: Exception) -> _Kind:
 _DETAILS: Mapping[int, str] = {
     404: "nothing is served at this path",
     405: "this path does not support the method: see Allow",
-    413: "the request body is larger than this path accepts",
 }
+
+
+# Parameters our handlers call otherwise than requests do.
+_PARAMETERS: Mapping[str, str] = {"idempotency_key": "Idempotency-Key", "in_state": "state"}
 
 
 def _field_errors(error: Exception) -> list[FieldError]:
     if isinstance(error, errors.BadInput):
         return [FieldError(problem.field, problem.message) for problem in error.problems[:MAX_ERRORS]]
     if isinstance(error, ValidationException) and isinstance(error.extra, Sequence):
-        return [FieldError(str(item.get("key", "")), str(item.get("message", ""))) for item in error.extra]
+        return [
+            FieldError(_PARAMETERS.get(key := str(item.get("key", "")), key), str(item.get("message", "")))
+            for item in error.extra
+        ]
     return []
 
 

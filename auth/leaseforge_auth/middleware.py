@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from litestar import Request
-from litestar.enums import HttpMethod, ScopeType
+from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
@@ -37,13 +37,11 @@ class Authenticate(ASGIMiddleware):
         scope["user"], scope["auth"] = None, None
         if scope["type"] != ScopeType.HTTP:
             raise NotPermitted("a permission nobody has: this server speaks HTTP only")
-        # The framework answers OPTIONS itself with the list of methods; there is nothing behind it to protect.
-        if scope["method"] != HttpMethod.OPTIONS:
-            request = Request[Any, Any, Any](scope, receive, send)
-            if opt.get(guards.AUTH) == "session":
-                await self._let_in_by_session(request, opt)
-            else:
-                await self._let_in_by_token(request, opt)
+        request = Request[Any, Any, Any](scope, receive, send)
+        if opt.get(guards.AUTH) == "session":
+            await self._let_in_by_session(request, opt)
+        else:
+            await self._let_in_by_token(request, opt)
         await next_app(scope, receive, send)
 
     async def _let_in_by_token(self, request: Request[Any, Any, Any], opt: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ that Redis did not answer, `gone` that what the page shows no longer exists.
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from leaseforge_console.console import Console, ConsoleRequest, Place
 from leaseforge_console.live import Live, Topic, Update
 from leaseforge_console.views.snapshot import Snapshot
 
+_PART = "<hx-partial"
 LIFETIME_S = 120.0
 """A stream ends after this long and the browser asks again, which checks the session anew."""
 
@@ -37,7 +39,7 @@ def stream(request: ConsoleRequest, console: Console, live: Live, watched: Watch
 
 
 async def _messages(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> AsyncIterator[bytes]:
-    sent = ""
+    sent: list[str] = []
     started: float | None = None
     yield event(comment="the console's live updates")
     async for update in live.updates(watched.topic):
@@ -45,20 +47,22 @@ async def _messages(request: ConsoleRequest, console: Console, live: Live, watch
             yield event(comment="still here")
             continue
         started = started or update.at
-        text = _parts(request, console, watched, update)
-        if text and text != sent:
-            sent = text
-            yield event(text)
+        parts = _parts(request, console, watched, update)
+        if changed := [part for part, before in zip_longest(parts, sent[: len(parts)]) if part != before]:
+            sent = parts
+            yield event("".join(changed))
         yield _beat(update)
         if update.gone or update.at - started > LIFETIME_S:
             return
 
 
-def _parts(request: ConsoleRequest, console: Console, watched: Watched, update: Update) -> str:
+def _parts(request: ConsoleRequest, console: Console, watched: Watched, update: Update) -> list[str]:
     if update.trouble or update.gone or update.snapshot is None:
-        return ""
+        return []
     page = watched.view(update.snapshot, update.data)
-    return console.update(request, watched.template, page, watched.place, update.snapshot)
+    text = console.update(request, watched.template, page, watched.place, update.snapshot)
+    # The tag cannot come from data: there every `<` is escaped.
+    return [_PART + part for part in text.split(_PART)[1:]]
 
 
 def _beat(update: Update) -> bytes:

@@ -25,7 +25,7 @@ from leaseforge.errors import (
 from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
 from leaseforge.queues import QueueInfo
 from leaseforge.requests import new_job
-from leaseforge.tasks import Registry, task
+from leaseforge.tasks import PermanentFailure, Registry, task
 
 __all__ = [
     "Answer",
@@ -45,6 +45,7 @@ __all__ = [
     "NewJob",
     "Options",
     "PayloadTooLarge",
+    "PermanentFailure",
     "QueueInfo",
     "QueueNotFound",
     "Registry",

@@ -15,6 +15,7 @@ from leaseforge.fingerprints import fingerprint
 from leaseforge.jobs import JobState, NewJob, Options
 from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
 from leaseforge.outbox import pack_follow_ups
+from leaseforge.records import tags, whole
 from leaseforge.scripts import ENGINE
 from leaseforge.texts import cut
 from leaseforge.workers import Registered, WorkerReport
@@ -35,7 +36,7 @@ EVERY_SET = (
     "outbox",
     "wake",
 )
-_tags = msgspec.json.Decoder(tuple[str, ...])
+_decode_tags = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Outcome(StrEnum):
@@ -276,6 +277,26 @@ _UNSETTLED = frozenset({Answer.FENCED.value, Answer.ALREADY_DONE.value})
 
 
 def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
+    """One job of the reply. A damaged field counts as unset: it must not keep the whole batch from its worker."""
+    try:
+        return _read_claimed(queue, row)
+    except (ValueError, msgspec.MsgspecError):
+        return _read_claimed(queue, [_mended(column, value) for column, value in enumerate(row)])
+
+
+_NUMBERS = frozenset({4, 5, 6, 7, 8, 10, 11})
+_TAGS, _TRACEPARENT = 12, 13
+
+
+def _mended(column: int, value: Any) -> Any:
+    if column in _NUMBERS and value is not None:
+        return whole(value)
+    if column == _TAGS and value:
+        return msgspec.json.encode(tags(value))
+    return value.decode(errors="replace").encode() if column == _TRACEPARENT and value else value
+
+
+def _read_claimed(queue: str, row: Sequence[Any]) -> Claimed:
     token = row[1].decode()
     return Claimed(
         id=row[0].decode("utf-8", "replace"),
@@ -290,9 +311,9 @@ def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
         replays=int(row[7] or 0),
         priority=int(row[8] or 0),
         options=Options.decode(row[9]),
-        created_at_ms=int(row[10] or 0),
-        ready_at_ms=int(row[11] or 0),
-        tags=_tags.decode(row[12]) if row[12] else (),
+        created_at_ms=whole(row[10]),
+        ready_at_ms=whole(row[11]),
+        tags=_decode_tags(row[12]) if row[12] else (),
         traceparent=row[13].decode() if row[13] else None,
         payload=row[14],
     )

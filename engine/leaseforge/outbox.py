@@ -81,7 +81,7 @@ def forward(queue: str, *, limit: int = 50) -> Plan[Forwarded]:
             done.append((entry.job[0], entry.parent, note))
             refused += bool(refusal)
     if done:
-        yield from _forwarded(queue, done)
+        yield from forwarded_call(queue, done)
     return Forwarded(len(done) - refused, refused, max(0, total - len(done)))
 
 
@@ -95,12 +95,12 @@ def _read(queue: str, limit: int) -> Plan[tuple[int, list[_Waiting]]]:
     return (yield from call)
 
 
-def _forwarded(queue: str, done: Sequence[tuple[str, str, str]]) -> Plan[int]:
+def forwarded_call(queue: str, done: Sequence[tuple[str, str, str]]) -> Call[int]:
+    """Takes follow-ups out of the outbox, given as (id, parent, refusal or '')."""
     rest: list[Arg] = [word for entry in done for word in entry]
-    call: Call[int] = Call(
+    return Call(
         ENGINE.load("forwarded"), queue_keys(queue, "counts", "types", "outbox"), (), lambda raw: int(raw), rest
     )
-    return (yield from call)
 
 
 def _packed(word: Arg) -> bytes:

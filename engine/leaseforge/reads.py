@@ -13,7 +13,7 @@ from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound
 from leaseforge.jobs import DeadGroup, Job, JobState, LogLine
 from leaseforge.keys import queue_key, system_key
 from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name
-from leaseforge.records import instant, job_from, log_line, pairs
+from leaseforge.records import instant, job_from, log_line, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
 from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
@@ -176,8 +176,8 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
             paused=bool(paused),
             counts={JobState(state): size for state, size in zip(SIZES, sizes, strict=True)},
             oldest_ready_s=None if oldest < 0 else max(0.0, (now - oldest) / 1000),
-            totals={field: int(value) for field, value in pairs(counts).items()},
-            sequence=int(sequence),
+            totals={field: whole(value) for field, value in pairs(counts).items()},
+            sequence=whole(sequence),
             as_of_ms=now,
             limits=_limits(limit_words),
         )

@@ -10,6 +10,7 @@ import msgspec
 from leaseforge.jobs import Attempt, Job, JobError, JobState, Lease, LogLine, Options, Progress
 
 Fields = dict[str, str]
+_EXACT = 2**53
 
 
 def pairs(flat: Sequence[bytes]) -> Fields:
@@ -27,11 +28,20 @@ def instant(ms: str | float | None) -> datetime | None:
     return None
 
 
-def whole(fields: Fields, name: str) -> int:
-    """A counter of the record; 0 if unset or not a number."""
-    with suppress(ValueError):
-        return int(fields.get(name, "0"))
-    return 0
+def whole(value: str | bytes | None) -> int:
+    """A number of a record; 0 if it is unset, no number, or beyond what Redis counts exactly."""
+    try:
+        number = int(value or 0)
+    except ValueError:
+        return 0
+    return number if -_EXACT < number < _EXACT else 0
+
+
+def tags(text: str | bytes | None) -> tuple[str, ...]:
+    """A job's tags; none if they cannot be read."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(text, type=tuple[str, ...]) if text else ()
+    return ()
 
 
 def job_from(
@@ -55,13 +65,13 @@ def job_from(
         queue=queue,
         type=fields.get("type", "unknown"),
         state=state,
-        priority=whole(fields, "priority"),
-        attempts=whole(fields, "attempts"),
-        attempts_base=whole(fields, "attempts_base"),
-        failures=whole(fields, "failures"),
-        recoveries=whole(fields, "recoveries"),
-        replays=whole(fields, "replays"),
-        releases=whole(fields, "releases"),
+        priority=whole(fields.get("priority")),
+        attempts=whole(fields.get("attempts")),
+        attempts_base=whole(fields.get("attempts_base")),
+        failures=whole(fields.get("failures")),
+        recoveries=whole(fields.get("recoveries")),
+        replays=whole(fields.get("replays")),
+        releases=whole(fields.get("releases")),
         options=Options.decode(fields.get("options")),
         created_at=instant(fields.get("created_at")),
         scheduled_at=instant(fields.get("scheduled_at")),
@@ -76,10 +86,10 @@ def job_from(
         reason=fields.get("reason"),
         worker=fields.get("worker"),
         lease=_lease(fields, state, score),
-        tags=_tags(fields.get("tags")),
+        tags=tags(fields.get("tags")),
         traceparent=fields.get("traceparent"),
         created_by=fields.get("created_by"),
-        rev=whole(fields, "rev"),
+        rev=whole(fields.get("rev")),
         history=attempts,
         unique_key=fields.get("unique_key"),
         cancel_requested=fields.get("cancel_requested") == "1",
@@ -132,12 +142,6 @@ def _fence(token: Any) -> int:
     with suppress(ValueError):
         return int(str(token).partition(".")[0])
     return 0
-
-
-def _tags(text: str | None) -> tuple[str, ...]:
-    with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(text, type=tuple[str, ...]) if text else ()
-    return ()
 
 
 def _attempt(entry: bytes) -> Attempt:

@@ -1,5 +1,6 @@
 """Checks what producers ask for, before anything is sent: each rule in one place, all problems at once."""
 
+import math
 import re
 import uuid
 from collections.abc import Iterator
@@ -49,10 +50,7 @@ def new_job(
     JSON. Raises BadInput naming every wrong field, or PayloadTooLarge.
     """
     is_bytes = isinstance(payload, bytes | bytearray | memoryview | msgspec.Raw)
-    try:
-        body = bytes(payload) if is_bytes else msgspec.json.encode(payload)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise BadInput([FieldProblem("payload", f"cannot be written as JSON: {error}")]) from error
+    body = bytes(payload) if is_bytes else _json(payload)
     job = NewJob(
         id=str(uuid.uuid4()) if id is None else id,
         type=type,
@@ -64,7 +62,7 @@ def new_job(
         at=at,
         idempotency_key=idempotency_key,
         options=Options(max_attempts, timeout_ms, _backoff(backoff), backoff_base_ms, backoff_cap_ms),
-        tags=tuple(tags),
+        tags=_listed(tags),
         traceparent=traceparent,
         created_by=created_by,
         unique_key=unique_key,
@@ -75,7 +73,8 @@ def new_job(
 
 def checked(job: NewJob) -> NewJob:
     """Returns a request that breaks no rule as it is; raises BadInput or PayloadTooLarge otherwise."""
-    _check_size(job.payload)
+    if isinstance(job.payload, bytes):
+        _check_size(job.payload)
     problems = list(_problems(job))
     if problems:
         raise BadInput(problems)
@@ -96,9 +95,43 @@ def check_replay(operation: str, payload: bytes | None) -> None:
         _check_size(payload)
 
 
-def is_job_id(text: str) -> bool:
+def is_job_id(text: object) -> bool:
     """Whether `text` has the form of a job id: a UUID in lower-case hex with hyphens."""
-    return _ID.fullmatch(text) is not None
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def _json(payload: Any) -> bytes:
+    try:
+        body = msgspec.json.encode(payload)
+        # JSON has no word for these, and the encoder writes null: the handler would get another value.
+        if b"null" in body and _holds_no_number(msgspec.to_builtins(payload)):
+            raise ValueError("it holds a number that is infinite or none")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadInput([FieldProblem("payload", f"cannot be written as JSON: {error}")]) from error
+    return body
+
+
+def _holds_no_number(value: Any) -> bool:
+    """Whether a tree of plain values holds a NaN or an infinity anywhere."""
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            return True
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list | tuple | set | frozenset):
+            left += value
+    return False
+
+
+def _is_traceparent(text: object) -> bool:
+    return isinstance(text, str) and _TRACEPARENT.fullmatch(text) is not None
+
+
+def _listed(tags: object) -> Any:
+    """A list as the tuple a request holds. Anything else, a lone text too, is left for the check to refuse."""
+    return tuple(tags) if isinstance(tags, list) else tags
 
 
 def _check_size(payload: bytes) -> None:
@@ -119,6 +152,8 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
         yield FieldProblem("id", "must be a UUID in lower-case hex with hyphens")
     if message := queue_name_problem(job.queue):
         yield FieldProblem("queue", message)
+    if not isinstance(job.payload, bytes):
+        yield FieldProblem("payload", "must be bytes")
     yield from _text("type", job.type, limits.MAX_TYPE_BYTES)
     yield from _text("content_type", job.content_type, limits.MAX_CONTENT_TYPE_BYTES)
     yield from _whole("priority", job.priority, limits.MIN_PRIORITY, limits.MAX_PRIORITY)
@@ -132,9 +167,12 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
         yield from _whole("unique_ttl_ms", job.unique_ttl_ms, 1000, limits.MAX_UNIQUE_TTL_MS)
     if job.created_by is not None:
         yield from _text("created_by", job.created_by, limits.MAX_KEY_BYTES)
-    if job.traceparent is not None and not _TRACEPARENT.fullmatch(job.traceparent):
+    if job.traceparent is not None and not _is_traceparent(job.traceparent):
         yield FieldProblem("traceparent", "must be a W3C traceparent")
     yield from _options(job.options)
+    if not isinstance(job.tags, tuple):
+        yield FieldProblem("tags", "must be a list of texts")
+        return
     if len(job.tags) > limits.MAX_TAGS:
         yield FieldProblem("tags", f"must be at most {limits.MAX_TAGS}")
     for tag in job.tags[: limits.MAX_TAGS]:
@@ -148,6 +186,8 @@ def _options(options: Options) -> Iterator[FieldProblem]:
         ("backoff_base_ms", options.backoff_base_ms, 0, limits.MAX_BACKOFF_MS),
         ("backoff_cap_ms", options.backoff_cap_ms, 0, limits.MAX_BACKOFF_MS),
     )
+    if options.backoff is not None and not isinstance(options.backoff, Backoff):
+        yield FieldProblem("backoff", f"must be one of {', '.join(Backoff)}")
     for name, value, low, high in bounds:
         if value is not None:
             yield from _whole(name, value, low, high)

@@ -15,7 +15,7 @@ from leaseforge import reads
 from leaseforge.calls import Arg, Batch, Call, Plan, queue_keys
 from leaseforge.keys import SYSTEM, system_key
 from leaseforge.queues import check_queue_name
-from leaseforge.records import pairs
+from leaseforge.records import pairs, whole
 from leaseforge.scripts import ENGINE
 
 SERIES = ("enqueued", "completed", "failed", "retried", "dead", "recovered", "fenced")
@@ -123,10 +123,11 @@ def add_up(*, holder: str, missed_s: int = 30) -> Plan[bool]:
     if not term:
         return False
     names = yield from reads.queue_names()
+    yield from Batch([roll_call(name) for name in names])
     for step in Step:
         buckets = min(KEPT[step], missed_s // step + 3)
         tables = yield from Batch([_stats_call(name, step, buckets) for name in names])
-        yield from _add_call(step, buckets, tables)
+        yield from add_call(step, buckets, tables)
     return True
 
 
@@ -143,13 +144,19 @@ def lead(office: str, *, holder: str, ttl_ms: int) -> Plan[int]:
 
 def _stats_call(queue: str, step: Step, buckets: int) -> Call[tuple[int, list[list[int]]]]:
     def read(raw: Sequence[Any]) -> tuple[int, list[list[int]]]:
-        return raw[0], [[int(value or 0) for value in row] for row in raw[1]]
+        return raw[0], [[whole(value) for value in row] for row in raw[1]]
 
     args = (("step", int(step)), ("buckets", buckets))
     return Call(ENGINE.load("read_stats"), queue_keys(queue), args, read, SERIES)
 
 
-def _add_call(step: Step, buckets: int, tables: Sequence[tuple[int, list[list[int]]]]) -> Call[int]:
+def roll_call(queue: str) -> Call[int]:
+    """Workers roll up with each tick; this is for a queue that has none."""
+    return Call(ENGINE.load("roll"), queue_keys(queue, "meta"), (), lambda raw: int(raw))
+
+
+def add_call(step: Step, buckets: int, tables: Sequence[tuple[int, list[list[int]]]]) -> Call[int]:
+    """Stores the sums of what several queues counted: for each its time and its last `buckets` rows."""
     sums: dict[tuple[int, str], int] = {}
     for now_ms, rows in tables:
         first = now_ms // 1000 // step - buckets + 1

@@ -6,6 +6,7 @@ def cut(text: str, most: int, *, keep_end: bool = False) -> str:
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most:
         return raw.decode()
-    mark = "…".encode()
-    kept = mark + raw[len(mark) - most :] if keep_end else raw[: most - len(mark)] + mark
+    mark = "…".encode() if most >= 3 else b""
+    room = most - len(mark)
+    kept = mark + raw[len(raw) - room :] if keep_end else raw[:room] + mark
     return kept.decode("utf-8", "ignore")

@@ -198,10 +198,21 @@ def test_a_second_signal_stops_at_once(development: Development) -> None:
 
     running.signal(signal.SIGINT)
     running.wait_for_output("stopping: the worker finishes what it runs")
-    running.signal(signal.SIGINT)
+    running.signal(signal.SIGTERM)
 
     assert running.wait(within_s=60) == ExitCode.OK
     assert "stopping at once" in running.output()
+
+
+def test_one_signal_that_arrives_twice_is_no_call_for_haste(development: Development) -> None:
+    running = development.start()
+
+    running.signal(signal.SIGTERM)
+    running.signal(signal.SIGTERM)
+
+    assert running.wait(within_s=60) == ExitCode.OK
+    assert "stopping at once" not in running.output()
+    assert "worker_stopped" in running.output()
 
 
 def test_demo_jobs_come_only_when_wanted(development: Development) -> None:

@@ -127,11 +127,11 @@ def _record_problems(seen: Snapshot, job_id: str, record: Mapping[str, str]) -> 
     if places != [state]:
         found.append(f"{job_id} is {state!r} and stands in {places}")
     if state == "ready":
-        entry = f"{int(record.get('seq', '0')):0{SEQUENCE_DIGITS}d}{job_id}"
+        entry = f"{_number(record.get('seq')):0{SEQUENCE_DIGITS}d}{job_id}"
         score = seen.sets["ready"].get(entry)
         if score is None:
             found.append(f"{job_id} has sequence {record.get('seq')} but no entry {entry}")
-        elif score != -int(record.get("priority", "0")):
+        elif score != -_number(record.get("priority")):
             found.append(f"{job_id} has priority {record.get('priority')} and score {score}")
         if "ready_at" not in record:
             found.append(f"{job_id} is ready since never")
@@ -167,10 +167,10 @@ def _counter_problems(seen: Snapshot, foreign: int) -> list[str]:
     gone = sum(seen.counts.get(name, 0) for name in ("deleted", "purged", "trimmed"))
     if seen.counts.get("enqueued", 0) + foreign != held + gone:
         found.append(f"enqueued {seen.counts.get('enqueued', 0)} (+{foreign} foreign), held {held}, gone {gone}")
-    sequence = int(seen.meta.get("seq", "0"))
-    fence = int(seen.meta.get("fence", "0"))
+    sequence = _number(seen.meta.get("seq"))
+    fence = _number(seen.meta.get("fence"))
     for job_id, record in seen.records.items():
-        if int(record.get("seq", "0")) > sequence:
+        if _number(record.get("seq")) > sequence:
             found.append(f"{job_id} has sequence {record['seq']}, the queue only {sequence}")
         token = record.get("token", "") or record.get("settled", "")
         if token and int(token.partition(".")[0]) > fence:
@@ -178,6 +178,15 @@ def _counter_problems(seen: Snapshot, foreign: int) -> list[str]:
     if seen.wake > 1:
         found.append(f"{seen.wake} wake tokens")
     return found
+
+
+def _number(text: str | None) -> int:
+    """A number as the scripts read it: damaged text counts as 0."""
+    try:
+        number = int(text or 0)
+    except ValueError:
+        return 0
+    return number if abs(number) < 2**53 else 0
 
 
 def _is_record(name: str) -> bool:

@@ -11,6 +11,7 @@ from leaseforge_worker.attempt import GRACE_S
 from leaseforge_worker.custody import Custody
 from leaseforge_worker.held import Stop
 from leaseforge_worker.link import Link
+from leaseforge_worker.supervision import end
 
 log = structlog.get_logger()
 
@@ -59,8 +60,7 @@ class Drain:
 
     async def _pass_tokens_on(self) -> None:
         """The wait may be cut off with a token in its hand: an empty exchange puts one back where work is left."""
-        self._waits.cancel()
-        await asyncio.wait([self._waits])
+        await end([self._waits])
         if self._link.degraded:
             return
         exchanges = self._custody.exchanges.values()

@@ -1,6 +1,7 @@
 """A worker process: signals, exit status, and an end that nothing a handler does can hold up."""
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -55,13 +56,11 @@ def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
 @contextmanager
 def _stopping_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Python's own signal handlers, because those of the event loop wait while a handler blocks it."""
-    asked = False
+    arrivals = itertools.count()
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+        if next(arrivals):  # one indivisible step: handlers of two signals may interrupt each other
             os._exit(128 + number)
-        asked = True
         stop()
 
     if threading.current_thread() is not threading.main_thread():

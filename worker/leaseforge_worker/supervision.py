@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -13,6 +13,7 @@ from leaseforge_worker.pauses import Pauses
 log = structlog.get_logger()
 
 _LONGEST_PAUSE_S = 10.0
+_CANCEL_AGAIN_S = 0.2
 
 
 class Pulse:
@@ -35,6 +36,15 @@ class Pulse:
         """Seconds since each loop's last sign of life."""
         now = self._clock()
         return {loop: now - at for loop, at in list(self._beats.items())}
+
+
+async def end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancels tasks until all have ended: a library that swallows a cancellation must not hold up the way out."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_CANCEL_AGAIN_S)
 
 
 async def supervise(

@@ -24,7 +24,7 @@ from leaseforge_worker.metrics import Exposition, Gauges, Meters
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
-from leaseforge_worker.supervision import Pulse, supervise
+from leaseforge_worker.supervision import Pulse, end, supervise
 from leaseforge_worker.ticker import Ticker
 from leaseforge_worker.waiting import Waiting
 
@@ -159,8 +159,7 @@ class Worker:
             finally:
                 self._stopping = True
                 await Drain(custody, waits, self.link).run(drain_s)
-                for task in loops:
-                    task.cancel()
+                await end(loops)
                 await asyncio.to_thread(self._leave, renewal, registration)
                 custody.close()
         log.info(events.WORKER_STOPPED, worker=self.run_id, abandoned=custody.attempts.abandoned)

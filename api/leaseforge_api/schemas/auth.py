@@ -6,13 +6,14 @@ from msgspec import Meta, Struct
 
 from leaseforge_api.schemas.values import Instant
 from leaseforge_auth.identity import Identity
+from leaseforge_auth.passwords import MAX_PASSWORD_BYTES
 
 
 class LoginRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A username and its password."""
 
     username: Annotated[str, Meta(min_length=1, max_length=256)]
-    password: Annotated[str, Meta(min_length=1)]
+    password: Annotated[str, Meta(min_length=1, max_length=MAX_PASSWORD_BYTES)]
 
 
 class User(Struct, frozen=True):

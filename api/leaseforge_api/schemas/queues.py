@@ -11,8 +11,8 @@ from leaseforge_api.schemas.values import Reason
 class Frozen(Struct, frozen=True):
     """The moment the counts were read: what a purge that is given it removes, and nothing that came later."""
 
-    sequence: int
-    as_of_ms: int
+    sequence: Annotated[int, Meta(ge=0, le=2**53)]
+    as_of_ms: Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Queue(Struct, frozen=True):

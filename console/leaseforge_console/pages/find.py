@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from leaseforge import reads
@@ -28,7 +29,9 @@ class Found:
 
 
 @get("/find", **permission(Permission.QUEUES_READ))
-async def find(request: ConsoleRequest, console: Console, store: Store, q: FromQuery[str] = "") -> Response[Any]:
+async def find(
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], q: FromQuery[str] = ""
+) -> Response[Any]:
     """Goes to what was found, or says that there is no such thing."""
     query = q.strip()[:_MAX_QUERY]
     if is_job_id(query.lower()) and await _has_job(store, query.lower()):

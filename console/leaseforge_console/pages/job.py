@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import structlog
 from litestar import Response, get, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 
@@ -48,7 +49,9 @@ def _page(request: ConsoleRequest, job: Job, snapshot: Snapshot) -> view.JobPage
 
 
 @get("/jobs/{job_id:str}", **permission(Permission.JOBS_READ))
-async def show_job(request: ConsoleRequest, console: Console, store: Store, job_id: FromPath[str]) -> Response[str]:
+async def show_job(
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], job_id: FromPath[str]
+) -> Response[str]:
     """One job from top to bottom."""
     snapshot = await read_snapshot(store)
     page = _page(request, await load(store, snapshot, job_id), snapshot)
@@ -58,9 +61,9 @@ async def show_job(request: ConsoleRequest, console: Console, store: Store, job_
 @post("/jobs/{job_id:str}/retry", **permission(Permission.JOBS_WRITE))
 async def retry_job(
     request: ConsoleRequest,
-    console: Console,
-    store: Store,
-    live: Live,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
     job_id: FromPath[str],
     data: Annotated[view.ActionSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
@@ -75,7 +78,7 @@ async def retry_job(
 
 @get("/jobs/{job_id:str}/delete", **permission(Permission.JOBS_WRITE))
 async def confirm_delete(
-    request: ConsoleRequest, console: Console, store: Store, job_id: FromPath[str]
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], job_id: FromPath[str]
 ) -> Response[str]:
     """Shows what would be deleted."""
     snapshot = await read_snapshot(store)
@@ -86,7 +89,11 @@ async def confirm_delete(
 
 @post("/jobs/{job_id:str}/delete", **permission(Permission.JOBS_WRITE))
 async def delete_job(
-    request: ConsoleRequest, console: Console, store: Store, live: Live, job_id: FromPath[str]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
+    job_id: FromPath[str],
 ) -> Response[Any]:
     """Removes the job with its history; a running one is refused."""
     job = await store.run(reads.job(job_id))

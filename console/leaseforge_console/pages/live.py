@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from litestar import get
+from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
@@ -18,13 +19,17 @@ _PASSIVE = {PASSIVE: True}
 
 
 @get("/live/overview", **permission(Permission.QUEUES_READ, **_PASSIVE))
-async def watch_overview(request: ConsoleRequest, console: Console, live: Live, seconds: FromQuery[int] = 0) -> Stream:
+async def watch_overview(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], seconds: FromQuery[int] = 0
+) -> Stream:
     """Updates of the Overview."""
     return stream(request, console, live, overview.watched(overview.chosen(seconds)))
 
 
 @get("/live/queues", **permission(Permission.QUEUES_READ, **_PASSIVE))
-async def watch_queues(request: ConsoleRequest, console: Console, live: Live) -> Stream:
+async def watch_queues(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
+) -> Stream:
     """Updates of the Queues page."""
     return stream(request, console, live, queues.WATCHED)
 
@@ -32,8 +37,8 @@ async def watch_queues(request: ConsoleRequest, console: Console, live: Live) ->
 @get("/live/queues/{name:str}", **permission(Permission.QUEUES_READ, **_PASSIVE))
 async def watch_queue(
     request: ConsoleRequest,
-    console: Console,
-    live: Live,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
     name: FromPath[str],
     in_state: Annotated[JobState, QueryParameter(name="state")] = JobState.READY,
     offset: FromQuery[int] = 0,
@@ -43,12 +48,16 @@ async def watch_queue(
 
 
 @get("/live/jobs/{job_id:str}", **permission(Permission.JOBS_READ, **_PASSIVE))
-async def watch_job(request: ConsoleRequest, console: Console, live: Live, job_id: FromPath[str]) -> Stream:
+async def watch_job(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], job_id: FromPath[str]
+) -> Stream:
     """Updates of one job's page."""
     return stream(request, console, live, job.watched(request, job_id))
 
 
 @get("/live/workers", **permission(Permission.WORKERS_READ, **_PASSIVE))
-async def watch_workers(request: ConsoleRequest, console: Console, live: Live) -> Stream:
+async def watch_workers(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
+) -> Stream:
     """Updates of the Workers page."""
     return stream(request, console, live, workers.WATCHED)

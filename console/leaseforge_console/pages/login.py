@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Response, get, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, QueryParameter
 from litestar.response import Redirect
@@ -46,8 +47,8 @@ class LoginSent:
 @get("/login", **public())
 async def show_login(
     request: ConsoleRequest,
-    console: Console,
-    sessions: Sessions,
+    console: NamedDependency[Console],
+    sessions: NamedDependency[Sessions],
     next_page: Annotated[str, QueryParameter(name="next")] = HOME,
 ) -> Response[Any]:
     """The form; somebody who is logged in already is led on."""
@@ -63,10 +64,10 @@ async def show_login(
 @post("/login", **public())
 async def log_in(
     request: ConsoleRequest,
-    console: Console,
-    accounts: Accounts,
-    sessions: Sessions,
-    client_address: str,
+    console: NamedDependency[Console],
+    accounts: NamedDependency[Accounts],
+    sessions: NamedDependency[Sessions],
+    client_address: NamedDependency[str],
     data: Annotated[LoginSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Opens a session with a new id, or says that name or password is wrong, never which."""
@@ -85,7 +86,9 @@ async def log_in(
 
 
 @post("/logout", **any_identity())
-async def log_out(request: ConsoleRequest, console: Console, sessions: Sessions) -> Response[Any]:
+async def log_out(
+    request: ConsoleRequest, console: NamedDependency[Console], sessions: NamedDependency[Sessions]
+) -> Response[Any]:
     """Ends the session on the server and makes the browser forget it."""
     await sessions.destroy(request.auth)
     target = console.settings.root_path + login_path(None)

@@ -3,10 +3,11 @@
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from leaseforge import reads
-from leaseforge.reads import Throughput
+from leaseforge import statistics
+from leaseforge.statistics import Throughput
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
@@ -22,7 +23,7 @@ _DEFAULT = overview.RANGES[0][0]
 
 async def load(store: Store, _snapshot: Snapshot, seconds: int) -> Throughput:
     """The throughput of all queues."""
-    return await store.run(reads.throughput(seconds=seconds))
+    return await store.run(statistics.throughput(seconds=seconds))
 
 
 def watched(seconds: int) -> Watched:
@@ -46,7 +47,10 @@ def chosen(seconds: int) -> int:
 
 @get("/", **permission(Permission.QUEUES_READ))
 async def show_overview(
-    request: ConsoleRequest, console: Console, store: Store, seconds: FromQuery[int] = _DEFAULT
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    seconds: FromQuery[int] = _DEFAULT,
 ) -> Response[str]:
     """What is wrong, how much there is, how fast it goes."""
     seconds = chosen(seconds)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Response, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import ValidationException
 from litestar.params import Body
@@ -23,7 +24,7 @@ class ThemeSent:
 @post("/theme", **any_identity())
 async def choose_theme(
     request: ConsoleRequest,
-    console: Console,
+    console: NamedDependency[Console],
     data: Annotated[ThemeSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Remembers light, dark or auto in a cookie and leads back."""

@@ -3,12 +3,14 @@
 from typing import Annotated, Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
-from leaseforge import limits, reads
+from leaseforge import limits, reads, statistics
 from leaseforge.errors import QueueNotFound
 from leaseforge.jobs import Job, JobState
-from leaseforge.reads import Page, Throughput
+from leaseforge.reads import Page
+from leaseforge.statistics import Throughput
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
@@ -28,7 +30,7 @@ async def load(store: Store, snapshot: Snapshot, name: str, state: str, offset: 
         raise QueueNotFound(name)
     offset = min(max(offset, 0), limits.MAX_OFFSET)
     jobs = await store.run(reads.jobs(name, JobState(state), offset=offset, limit=view.PAGE_SIZE))
-    return jobs, await store.run(reads.throughput(seconds=_SECONDS, queue=name))
+    return jobs, await store.run(statistics.throughput(seconds=_SECONDS, queue=name))
 
 
 def watched(name: str, state: JobState, offset: int) -> Watched:
@@ -49,8 +51,8 @@ def place(name: str, state: JobState, offset: int) -> Place:
 @get("/queues/{queue:str}", **permission(Permission.QUEUES_READ))
 async def show_queue(
     request: ConsoleRequest,
-    console: Console,
-    store: Store,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
     queue: FromPath[str],
     in_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
     offset: FromQuery[int] = 0,

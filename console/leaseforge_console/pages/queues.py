@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import structlog
 from litestar import Response, get, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 
@@ -38,7 +39,9 @@ WATCHED = Watched(Topic(load), "live/queues.html", PLACE, view)
 
 
 @get("/queues", **permission(Permission.QUEUES_READ))
-async def show_queues(request: ConsoleRequest, console: Console, store: Store) -> Response[str]:
+async def show_queues(
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
+) -> Response[str]:
     """All queues with their depths."""
     snapshot = await read_snapshot(store)
     return console.page(request, "pages/queues/index.html", queues.build(snapshot), PLACE, snapshot=snapshot)
@@ -46,7 +49,11 @@ async def show_queues(request: ConsoleRequest, console: Console, store: Store) -
 
 @post("/queues/{queue:str}/pause", **permission(Permission.QUEUES_WRITE))
 async def pause_queue(
-    request: ConsoleRequest, console: Console, store: Store, live: Live, queue: FromPath[str]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
+    queue: FromPath[str],
 ) -> Response[Any]:
     """Nothing more is claimed from the queue; what runs goes on."""
     answer = await store.run(operations.pause(queue))
@@ -58,7 +65,11 @@ async def pause_queue(
 
 @post("/queues/{queue:str}/resume", **permission(Permission.QUEUES_WRITE))
 async def resume_queue(
-    request: ConsoleRequest, console: Console, store: Store, live: Live, queue: FromPath[str]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
+    queue: FromPath[str],
 ) -> Response[Any]:
     """Claims go on."""
     answer = await store.run(operations.resume(queue))
@@ -69,7 +80,9 @@ async def resume_queue(
 
 
 @get("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
-async def confirm_purge(request: ConsoleRequest, console: Console, store: Store, queue: FromPath[str]) -> Response[str]:
+async def confirm_purge(
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], queue: FromPath[str]
+) -> Response[str]:
     """Shows what a purge would remove, frozen at this moment."""
     form = queues.purge_form(await store.run(reads.queue(queue)))
     return await _ask(request, console, store, form)
@@ -78,9 +91,9 @@ async def confirm_purge(request: ConsoleRequest, console: Console, store: Store,
 @post("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
 async def purge_queue(
     request: ConsoleRequest,
-    console: Console,
-    store: Store,
-    live: Live,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
     queue: FromPath[str],
     data: Annotated[queues.PurgeSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:

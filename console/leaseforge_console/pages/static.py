@@ -1,6 +1,7 @@
 """Static files under an address that changes with their content, so that browsers keep them for ever."""
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
@@ -12,7 +13,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 @get("/static/{digest:str}/{name:path}", **public())
 async def send_static(
-    request: ConsoleRequest, console: Console, digest: FromPath[str], name: FromPath[str]
+    request: ConsoleRequest, console: NamedDependency[Console], digest: FromPath[str], name: FromPath[str]
 ) -> Response[bytes]:
     """The file; under another version's address (a page from before an update) it is sent but not to be kept."""
     file = console.static.get(name.lstrip("/"))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
@@ -26,7 +27,9 @@ WATCHED = Watched(Topic(load), "live/workers.html", PLACE, view)
 
 
 @get("/workers", **permission(Permission.WORKERS_READ))
-async def show_workers(request: ConsoleRequest, console: Console, store: Store) -> Response[str]:
+async def show_workers(
+    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
+) -> Response[str]:
     """All workers, and what they run."""
     snapshot = await read_snapshot(store)
     return console.page(request, "pages/workers/index.html", workers.build(snapshot), PLACE, snapshot=snapshot)

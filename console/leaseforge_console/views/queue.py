@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leaseforge.jobs import Job, JobState
-from leaseforge.reads import Page, Throughput
+from leaseforge.reads import Page
+from leaseforge.statistics import Throughput
 from leaseforge_console.charts import Chart
 from leaseforge_console.filters import exact, plural, relative, span
 from leaseforge_console.views import queues

@@ -36,7 +36,8 @@ class Store:
         self._nodes: dict[Address, Client] = {}
         # One more than can be asked for at a time: the pool refuses where this waits.
         self._slots = asyncio.Semaphore(connections)
-        self._client = open_client(ASYNCIO, address, timeout_s=timeout_s, connections=connections + 1)
+        # No time-outs of the client's own: on Python 3.11 they swallow a cancellation that comes while it sends.
+        self._client = open_client(ASYNCIO, address, timeout_s=None, connections=connections + 1)
         self._waiting: Client | None = None
 
     @overload
@@ -163,7 +164,7 @@ class Store:
 
     async def _send(self, call: Call[Any]) -> Any:
         command = call.command()
-        async with self._slots:
+        async with self._slots, asyncio.timeout(self.timeout_s):
             try:
                 return await self._client.evalsha(call.script.sha, *command)
             except NoScriptError:
@@ -174,7 +175,7 @@ class Store:
         for call in calls:
             pipeline.execute_command("EVALSHA", call.script.sha, *call.command())
         try:
-            async with self._slots:
+            async with self._slots, asyncio.timeout(self.timeout_s):
                 replies = await pipeline.execute(raise_on_error=False)
         except (RedisError, OSError):
             return [await self._call(call) for call in calls]
@@ -185,7 +186,8 @@ class Store:
 
     async def _once(self, command: Callable[[], Any]) -> Any:
         try:
-            return await command()
+            async with asyncio.timeout(self.timeout_s):
+                return await command()
         except (RedisError, OSError) as error:
             raise translate(error) from error
 

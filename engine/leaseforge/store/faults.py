@@ -4,7 +4,17 @@ import redis.exceptions as faults
 
 from leaseforge.errors import LeaseforgeError, ScriptFault, StoreFull, StoreUnavailable
 
-RETRYABLE_PREFIXES = ("LOADING", "BUSY", "READONLY", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "MOVED")
+RETRYABLE_PREFIXES = (
+    "LOADING",
+    "BUSY",
+    "READONLY",
+    "NOREPLICAS",
+    "TRYAGAIN",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "MOVED",
+    "UNBLOCKED",
+)
 """Replies of a server that is starting, failing over, moving a slot, or held up by a script."""
 
 
@@ -33,5 +43,5 @@ def translate(error: Exception) -> LeaseforgeError:
     if isinstance(error, faults.OutOfMemoryError) or str(error).startswith(("OOM", "MISCONF")):
         return StoreFull(f"Redis takes no new data: {error}")
     if is_retryable(error):
-        return StoreUnavailable(f"Redis is not available: {error}")
+        return StoreUnavailable(f"Redis is not available: {str(error) or 'no answer in time'}")
     return ScriptFault(str(error))

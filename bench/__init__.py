@@ -1,0 +1,1 @@
+"""Benchmarks of this machine; `python -m bench`."""

@@ -1,0 +1,95 @@
+"""Fixtures of the browser stories. They run in a process of their own: `pytest e2e`."""
+
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from e2e.console import Console
+from e2e.product import ADMIN, Product, running
+from e2e.watching import Watch
+from tests.support import unavailable
+
+FLAGS = [
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_ARTIFACTS = Path(__file__).parent / "artifacts"
+
+
+@pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The installation all stories share; each story uses queues of its own."""
+    with running(tmp_path_factory.mktemp("product")) as product:
+        yield product
+
+
+@pytest.fixture
+def worker(product: Product) -> Iterator[None]:
+    """A worker that serves every queue, for the time of the story."""
+    product.start_worker()
+    yield
+    product.stop_workers()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium: the machine's own, else the one Playwright brought."""
+    with sync_playwright() as playwright:
+        found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if found is None and not Path(playwright.chromium.executable_path).exists():
+            unavailable("no Chromium on this machine: `make browser` installs one")
+        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, product: Product, request: pytest.FixtureRequest) -> Iterator[Callable[..., Console]]:
+    """Opens a browser window of somebody's own: `visit(width=360, scripted=False)`. Every window is watched."""
+    windows: list[Console] = []
+
+    def open_window(
+        *, login: tuple[str, str] | None = ADMIN, width: int = 1280, scripted: bool = True, at: Product | None = None
+    ) -> Console:
+        height = 740 if width < 700 else 900
+        context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=scripted)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        console = Console(page, Watch(page, scripted=scripted), (at or product).url)
+        windows.append(console)
+        if login is not None:
+            console.log_in(*login)
+        return console
+
+    yield open_window
+    for number, window in enumerate(windows):
+        if request.node.stash.get(_FAILED, False):
+            _keep(window.page, request.node.name, number)
+        window.page.context.close()
+    problems = [problem for window in windows for problem in window.watch.problems]
+    assert not problems, "\n".join(problems)
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remembers that a story failed, so that its windows are kept as pictures."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+def _keep(page: Page, name: str, number: int) -> None:
+    _ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=_ARTIFACTS / f"{name}-{number}.png", full_page=True)

@@ -1,0 +1,36 @@
+"""Every page in both themes, wide and narrow: accessible, within the rules, within the screen."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from e2e.console import Console
+from e2e.producing import dead_job, enqueue, wait_for_state
+from e2e.product import Product
+from leaseforge.jobs import JobState
+
+pytestmark = pytest.mark.usefixtures("worker")
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Product, width: int) -> None:
+    dead = dead_job(product, "shown")
+    [done] = enqueue(product, "shown", type="generate_pdf", payload={"title": "Report"})
+    wait_for_state(product, done, JobState.COMPLETED)
+    enqueue(product, "shown", delay_ms=3_600_000)
+    [running] = enqueue(product, "shown", type="sleep", payload={"duration_ms": 15_000})
+    wait_for_state(product, running, JobState.RUNNING)
+    console = visit(width=width)
+    states = [f"/queues/shown?state={state.value}" for state in JobState]
+    jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
+
+    for path in ["", "?seconds=3600", "/queues", *states, *jobs, "/workers", "/find", "/queues/shown/purge"]:
+        console.open(path)
+        expect(console.heading()).to_be_visible()
+        console.watch.check()
+    for missing in ("/nothing/here", "/queues/never", "/jobs/not-an-id"):
+        with console.watch.expecting(404):
+            console.open(missing)
+            expect(console.heading()).to_contain_text("No such")
+        console.watch.check()

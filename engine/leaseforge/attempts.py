@@ -16,7 +16,7 @@ def progress(queue: str, job_id: str, token: str, *, percent: int, note: str = "
     word = f"{percent} {cut(note, limits.MAX_PROGRESS_NOTE_BYTES)}".strip()
     return Call(
         ENGINE.load("progress"),
-        queue_keys(queue, "counts", "types"),
+        queue_keys(queue, "counts"),
         (("id", job_id), ("token", token), ("progress", word)),
         answer,
     )
@@ -31,7 +31,7 @@ def log(queue: str, job_id: str, token: str, *, first: int, lines: Sequence[str]
         raise ValueError(f"a call logs 1 to {limits.MAX_LOG_LINES} lines")
     return Call(
         ENGINE.load("log"),
-        queue_keys(queue, "counts", "types"),
+        queue_keys(queue, "counts"),
         (("id", job_id), ("token", token), ("first", first)),
         answer,
         [cut(line, limits.MAX_LOG_LINE_BYTES) for line in lines],

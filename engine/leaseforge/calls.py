@@ -113,7 +113,7 @@ def purge(queue: str, *, sequence: int, as_of_ms: int, score: str = "-inf", skip
     """Removes one chunk of the ready jobs that were there at `as_of_ms` (Redis time)."""
     return Call(
         ENGINE.load("purge"),
-        queue_keys(queue, "counts", "types", "ready"),
+        queue_keys(queue, "counts", "ready"),
         (("sequence", sequence), ("as_of_ms", as_of_ms), ("score", score), ("skip", skip)),
         lambda raw: PurgedChunk(raw[0], raw[1].decode(), raw[2]),
     )
@@ -135,7 +135,7 @@ def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = No
     """From dead to ready: ok, already_done (same operation), not_found, conflict."""
     return Call(
         ENGINE.load("retry"),
-        queue_keys(queue, "meta", "counts", "types", "ready", "running", "dead", "groups", "wake"),
+        queue_keys(queue, "meta", "counts", "ready", "running", "dead", "groups", "wake"),
         (("id", job_id), ("operation", operation), ("replace", int(payload is not None)), ("payload", payload or b"")),
         _acted,
     )
@@ -143,7 +143,7 @@ def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = No
 
 def requeue(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
     """From completed, cancelled or dead to ready, result cleared: ok, already_done, not_found, conflict."""
-    names = ("meta", "counts", "types", "ready", "running", "completed", "cancelled", "dead", "groups", "wake")
+    names = ("meta", "counts", "ready", "running", "completed", "cancelled", "dead", "groups", "wake")
     return Call(ENGINE.load("requeue"), queue_keys(queue, *names), (("id", job_id), ("operation", operation)), _acted)
 
 

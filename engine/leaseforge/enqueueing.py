@@ -64,7 +64,7 @@ def _call(queue: str, jobs: Sequence[StoredJob]) -> Call[list[Enqueued]]:
         pairs = zip(raw[::2], raw[1::2], strict=True)
         return [Enqueued(job_id.decode(), queue, Answer(answer.decode())) for answer, job_id in pairs]
 
-    keys = queue_keys(queue, "meta", "counts", "types", "ready", "running", "scheduled", "wake")
+    keys = queue_keys(queue, "meta", "counts", "ready", "running", "scheduled", "wake")
     return Call(ENGINE.load("enqueue"), keys, (), read, [word for job in jobs for word in job])
 
 

@@ -174,7 +174,7 @@ def renew(queue: str, *, lease_ms: int, held: Sequence[tuple[str, str]]) -> Call
         raise ValueError(f"renew takes 1 to {limits.CHUNK} leases, not {len(held)}")
     return Call(
         ENGINE.load("renew"),
-        queue_keys(queue, "meta", "counts", "types", "running"),
+        queue_keys(queue, "meta", "counts", "running"),
         (("lease_ms", lease_ms),),
         lambda raw: tuple(Answer(word.decode()) for word in raw),
         [word for pair in held for word in pair],

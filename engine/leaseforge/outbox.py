@@ -99,7 +99,7 @@ def forwarded_call(queue: str, done: Sequence[tuple[str, str, str]]) -> Call[int
     """Takes follow-ups out of the outbox, given as (id, parent, refusal or '')."""
     rest: list[Arg] = [word for entry in done for word in entry]
     return Call(
-        ENGINE.load("forwarded"), queue_keys(queue, "counts", "types", "outbox"), (), lambda raw: int(raw), rest
+        ENGINE.load("forwarded"), queue_keys(queue, "counts", "outbox"), (), lambda raw: int(raw), rest
     )
 
 

@@ -21,12 +21,13 @@ local function configure(K, A)
   if redis.call('EXISTS', K.meta) == 0 then
     return 'not_found'
   end
-  local names = { 'max_running', 'rate', 'burst', 'keep_ms', 'keep', 'dead_keep_ms', 'dead_keep' }
-  for i, name in ipairs(names) do
-    if A[i] == '' then
+  local changes = { max_running = A[1], rate = A[2], burst = A[3], keep_ms = A[4], keep = A[5],
+    dead_keep_ms = A[6], dead_keep = A[7] }
+  for name, value in pairs(changes) do
+    if value == '' then
       redis.call('HDEL', K.meta, name)
-    elseif A[i] ~= '~' then
-      redis.call('HSET', K.meta, name, A[i])
+    elseif value ~= '~' then
+      redis.call('HSET', K.meta, name, value)
     end
   end
   if A[2] ~= '~' or A[3] ~= '~' then

@@ -7,11 +7,10 @@
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
 -- KEYS[3] counts    hash totals
--- KEYS[4] types     hash job types told apart in statistics
--- KEYS[5] ready     zset claimable jobs
--- KEYS[6] running   zset id -> lease expiry
--- KEYS[7] scheduled zset id -> due
--- KEYS[8] wake      list wake token
+-- KEYS[4] ready     zset claimable jobs
+-- KEYS[5] running   zset id -> lease expiry
+-- KEYS[6] scheduled zset id -> due
+-- KEYS[7] wake      list wake token
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
 -- returns per job: answer (created, duplicate, refused), id
 -- uses _queue

@@ -4,8 +4,7 @@
 --
 -- KEYS[1] guard  none never exists, see _queue.lua
 -- KEYS[2] counts hash totals
--- KEYS[3] types  hash job types told apart in statistics
--- KEYS[4] outbox hash follow-ups for other queues
+-- KEYS[3] outbox hash follow-ups for other queues
 -- ARGV[1...] id text | parent text | refusal text or empty
 -- returns how many left
 -- flags allow-oom

@@ -2,7 +2,6 @@
 --
 -- KEYS[1] guard  none never exists, see _queue.lua
 -- KEYS[2] counts hash totals
--- KEYS[3] types  hash job types told apart in statistics
 -- ARGV[1] id       text the job
 -- ARGV[2] token    text the token it was claimed with
 -- ARGV[3] progress text percent, a space, a note of at most 48 bytes

@@ -6,8 +6,7 @@
 --
 -- KEYS[1] guard  none never exists, see _queue.lua
 -- KEYS[2] counts hash totals
--- KEYS[3] types  hash job types told apart in statistics
--- KEYS[4] ready  zset claimable jobs
+-- KEYS[3] ready  zset claimable jobs
 -- ARGV[1] sequence int   the queue's sequence when the count was shown
 -- ARGV[2] as_of_ms int   Redis time when the count was shown
 -- ARGV[3] score    text  where to go on: a score bound, -inf at first

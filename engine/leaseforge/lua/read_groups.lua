@@ -5,7 +5,7 @@
 -- returns per group: key, title (three lines: job type, error kind, message), size, first and last death
 -- flags no-writes
 -- uses _queue
-local function read_groups(K)
+local function read_groups(K, A)
   local titles = redis.call('HGETALL', K.groups)
   local rows = {}
   for i = 1, #titles, 2 do

@@ -6,8 +6,7 @@
 -- KEYS[1] guard   none never exists, see _queue.lua
 -- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
 -- KEYS[3] counts  hash totals
--- KEYS[4] types   hash job types told apart in statistics
--- KEYS[5] running zset id -> lease expiry
+-- KEYS[4] running zset id -> lease expiry
 -- ARGV[1] lease_ms int length of the lease from now
 -- ARGV[2...] id text | token text
 -- returns per job: ok, cancelled (renewed, but the handler is to stop), already_done, fenced

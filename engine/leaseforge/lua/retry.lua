@@ -6,12 +6,11 @@
 -- KEYS[1] guard   none never exists, see _queue.lua
 -- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
 -- KEYS[3] counts  hash totals
--- KEYS[4] types   hash job types told apart in statistics
--- KEYS[5] ready   zset claimable jobs
--- KEYS[6] running zset id -> lease expiry
--- KEYS[7] dead    zset id -> finished
--- KEYS[8] groups  hash dead groups: key -> title
--- KEYS[9] wake    list wake token
+-- KEYS[4] ready   zset claimable jobs
+-- KEYS[5] running zset id -> lease expiry
+-- KEYS[6] dead    zset id -> finished
+-- KEYS[7] groups  hash dead groups: key -> title
+-- KEYS[8] wake    list wake token
 -- ARGV[1] id        text  the job
 -- ARGV[2] operation text  the operator's action; the same one again answers already_done
 -- ARGV[3] replace   int   1: `payload` replaces the job's payload

@@ -9,7 +9,7 @@
 -- returns how many buckets were added
 -- flags allow-oom
 -- uses _queue
-local function roll(K)
+local function roll(K, A)
   local open = math.floor(NOW / 10000)
   local oldest = open - 720
   local first = math.max(tonumber(redis.call('HGET', K.meta, 'rolled') or oldest), oldest)

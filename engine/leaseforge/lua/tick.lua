@@ -32,7 +32,7 @@ local function tick(K, A)
   local recovered = recover(K, { A[1], A[2], A[3], A[4] })
   local promoted = promote(K, { A[1] })
   local trimmed = trim(K, { A[1], A[5], A[6], A[7], A[8] })
-  roll(K)
+  roll(K, {})
   wake_if_claimable(K)
 
   local due = -1

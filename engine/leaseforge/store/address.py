@@ -18,7 +18,8 @@ class Address:
     Forms: redis://[user:pass@]host:port/db, rediss:// (TLS), unix://[user:pass@]/path?db=0,
     sentinel://[user:pass@]host:port,host:port/service?db=0 and cluster://host:port,host:port; a
     final s (sentinels, clusters) means TLS. TLS options: ca_certs, certfile, keyfile. For Sentinels
-    with credentials of their own: sentinel_username, sentinel_password.
+    with credentials of their own: sentinel_username, sentinel_password. `protocol` 2 or 3 is the wire
+    protocol, for a proxy that speaks but one; unset, client and server agree on it.
     """
 
     kind: str
@@ -29,6 +30,7 @@ class Address:
     password: str | None = field(default=None, repr=False)
     tls: bool = False
     service: str = ""
+    protocol: int | None = None
     tls_options: Mapping[str, str] = field(default_factory=dict)
     sentinel_auth: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -37,6 +39,8 @@ class Address:
         options: dict[str, Any] = {"username": self.username, "password": self.password}
         if self.kind != "cluster":
             options["db"] = self.db
+        if self.protocol is not None:
+            options["protocol"] = self.protocol
         if self.tls:
             options |= {"ssl": True, "ssl_check_hostname": True, **self.tls_options}
         return options
@@ -46,6 +50,7 @@ class Address:
         return {
             "username": self.username,
             "password": self.password,
+            "protocol": self.protocol,
             "tls": self.tls,
             "tls_options": self.tls_options,
         }
@@ -74,7 +79,7 @@ def parse_address(url: str) -> Address:
     sentinel_auth = {
         name: query[f"sentinel_{name}"] for name in ("username", "password") if f"sentinel_{name}" in query
     }
-    unknown = set(query) - {"db", *_TLS_OPTIONS, "sentinel_username", "sentinel_password"}
+    unknown = set(query) - {"db", "protocol", *_TLS_OPTIONS, "sentinel_username", "sentinel_password"}
     if unknown:
         raise _bad(f"has unknown options: {', '.join(sorted(unknown))}")
     path = unquote(parts.path)
@@ -90,6 +95,8 @@ def parse_address(url: str) -> Address:
     db_text = query.get("db", path.strip("/") if kind == "single" and not is_unix else "") or "0"
     if not db_text.isdecimal() or int(db_text) > 1_000_000:
         raise _bad("needs a number as its database")
+    if query.get("protocol", "2") not in ("2", "3"):
+        raise _bad("needs 2 or 3 as its protocol")
     return Address(
         kind=kind,
         hosts=() if is_unix else tuple(_hosts(netloc, 26379 if kind == "sentinel" else 6379)),
@@ -99,6 +106,7 @@ def parse_address(url: str) -> Address:
         password=unquote(password) or None,
         tls=parts.scheme in ("rediss", "sentinels", "clusters"),
         service=service,
+        protocol=int(query["protocol"]) if "protocol" in query else None,
         tls_options=tls_options,
         sentinel_auth=sentinel_auth,
     )

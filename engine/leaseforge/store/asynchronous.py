@@ -2,21 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self, TypeVar, cast, overload
 
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError
 
 from leaseforge.calls import Batch, Call, Plan, Replicated, Step
-from leaseforge.errors import LeaseforgeError, StoreUnavailable
+from leaseforge.errors import LeaseforgeError
 from leaseforge.keys import queue_key
 from leaseforge.store.address import Address, parse_address
-from leaseforge.store.checks import check_report, layout_call
+from leaseforge.store.checks import check_confirmed, check_report, layout_call
 from leaseforge.store.clients import ASYNCIO, Client, open_client
-from leaseforge.store.faults import is_retryable, translate
+from leaseforge.store.faults import CLIENT_ERRORS, is_retryable, translate
 from leaseforge.store.pacing import pauses
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Store:
@@ -36,8 +37,9 @@ class Store:
         self._nodes: dict[Address, Client] = {}
         # One more than can be asked for at a time: the pool refuses where this waits.
         self._slots = asyncio.Semaphore(connections)
+        self._connections = connections + 1
         # No time-outs of the client's own: on Python 3.11 they swallow a cancellation that comes while it sends.
-        self._client = open_client(ASYNCIO, address, timeout_s=None, connections=connections + 1)
+        self._client = open_client(ASYNCIO, address, timeout_s=None, connections=self._connections)
         self._waiting: Client | None = None
 
     @overload
@@ -82,7 +84,7 @@ class Store:
             # The client's own limit is for a server that is gone without a word.
             async with asyncio.timeout(timeout_s + self.timeout_s):
                 popped = await self._waiting.blpop(list(names), timeout=timeout_s)
-        except (RedisError, OSError, TimeoutError) as error:
+        except CLIENT_ERRORS as error:
             raise translate(error) from error
         return names[popped[0]] if popped else None
 
@@ -92,15 +94,16 @@ class Store:
 
     async def info(self) -> dict[str, Any]:
         """The server's own report, one flat dictionary. Of a cluster, one primary's."""
-        options = {"target_nodes": self._client.get_random_node()} if self.address.kind == "cluster" else {}
-        return cast(dict[str, Any], await self._once(lambda: self._client.info("everything", **options)))
+        reports = await self._once(self._reports)
+        return reports[0]
 
     async def check(self) -> None:
         """Refuses a server that would lose jobs: too old, evicting, read-only, of another layout version.
 
-        Raises StoreUnsuitable that names the setting, or StoreUnavailable.
+        Of a cluster every primary must do. Raises StoreUnsuitable that names the setting, or StoreUnavailable.
         """
-        check_report(await self.info())
+        for report in await self._once(self._reports):
+            check_report(report)
         await self.run(layout_call())
 
     async def aclose(self) -> None:
@@ -126,37 +129,41 @@ class Store:
                 return await self._replicated(step)
 
     async def _replicated(self, step: Replicated[T]) -> T:
+        reply, confirmed = await self._patiently(lambda: self._send_replicated(step))
+        check_confirmed(step, confirmed)
+        return step.call.read(reply)
+
+    async def _send_replicated(self, step: Replicated[Any]) -> tuple[Any, int]:
         """The script and WAIT on one connection: WAIT speaks of what its own connection wrote."""
-        call = step.call
-        try:
-            pipeline = self._node_of(call).pipeline(transaction=False)
-            pipeline.execute_command("EVAL", call.script.text, *call.command())
+        async with self._slots, asyncio.timeout(self.timeout_s + step.timeout_ms / 1000):
+            pipeline = (await self._node_of(step.call)).pipeline(transaction=False)
+            pipeline.execute_command("EVAL", step.call.script.text, *step.call.command())
             pipeline.execute_command("WAIT", step.replicas, step.timeout_ms)
             reply, confirmed = await pipeline.execute()
-        except (RedisError, OSError) as error:
-            raise translate(error) from error
-        if confirmed < step.replicas:
-            raise StoreUnavailable(
-                f"{confirmed} of {step.replicas} replicas confirmed within {step.timeout_ms} ms: the outcome is "
-                "unknown, the same request may safely be sent again"
-            )
-        return call.read(reply)
+        return reply, confirmed
 
-    def _node_of(self, call: Call[Any]) -> Client:
+    async def _node_of(self, call: Call[Any]) -> Client:
         if self.address.kind != "cluster":
             return self._client
-        node = self._client.get_node_from_key(call.keys[0][1])
+        key = call.keys[0][1]
+        # The client learns where a slot is now by asking there.
+        await self._client.exists(key)
+        node = self._client.get_node_from_key(key)
         address = Address("single", ((node.host, node.port),), **self.address.credentials())
         if address not in self._nodes:
-            self._nodes[address] = open_client(ASYNCIO, address, timeout_s=self.timeout_s, connections=8)
+            self._nodes[address] = open_client(ASYNCIO, address, timeout_s=None, connections=self._connections)
         return self._nodes[address]
 
     async def _call(self, call: Call[T]) -> T:
+        return call.read(await self._patiently(lambda: self._send(call)))
+
+    async def _patiently(self, send: Callable[[], Awaitable[R]]) -> R:
+        """Sends again after errors that pass, for up to `retry_s`."""
         deadline = time.monotonic() + self.retry_s
         for pause_s in pauses():
             try:
-                return call.read(await self._send(call))
-            except (RedisError, OSError) as error:
+                return await send()
+            except CLIENT_ERRORS as error:
                 if not is_retryable(error) or time.monotonic() + pause_s > deadline:
                     raise translate(error) from error
                 await asyncio.sleep(pause_s)
@@ -177,18 +184,25 @@ class Store:
         try:
             async with self._slots, asyncio.timeout(self.timeout_s):
                 replies = await pipeline.execute(raise_on_error=False)
-        except (RedisError, OSError):
+        except CLIENT_ERRORS:
             return [await self._call(call) for call in calls]
         return [
             await self._call(call) if isinstance(reply, Exception) else call.read(reply)
             for call, reply in zip(calls, replies, strict=True)
         ]
 
-    async def _once(self, command: Callable[[], Any]) -> Any:
+    async def _reports(self) -> list[dict[str, Any]]:
+        if self.address.kind != "cluster":
+            return [await self._client.info("everything")]
+        await self._client.initialize()
+        primaries = self._client.get_primaries()
+        return [await self._client.info("everything", target_nodes=node) for node in primaries]
+
+    async def _once(self, command: Callable[[], Awaitable[R]]) -> R:
         try:
             async with asyncio.timeout(self.timeout_s):
                 return await command()
-        except (RedisError, OSError) as error:
+        except CLIENT_ERRORS as error:
             raise translate(error) from error
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import structlog
 
-from leaseforge.calls import Call
-from leaseforge.errors import StoreUnsuitable
+from leaseforge.calls import Call, Replicated
+from leaseforge.errors import StoreUnavailable, StoreUnsuitable
 from leaseforge.events import STORE_UNSAFE
 from leaseforge.keys import LAYOUT_VERSION, system_key
 from leaseforge.scripts import ENGINE
@@ -28,6 +28,15 @@ def check_report(info: Mapping[str, Any]) -> None:
     if str(info.get("aof_enabled", "1")) == "0":
         structlog.get_logger().warning(
             STORE_UNSAFE, detail="appendonly is off: jobs accepted since the last snapshot are lost on a restart"
+        )
+
+
+def check_confirmed(step: Replicated[Any], confirmed: int) -> None:
+    """Raises StoreUnavailable if fewer replicas than asked for have what was written."""
+    if confirmed < step.replicas:
+        raise StoreUnavailable(
+            f"{confirmed} of {step.replicas} replicas confirmed within {step.timeout_ms} ms: the outcome is "
+            "unknown, the same request may safely be sent again"
         )
 
 

@@ -18,11 +18,26 @@ RETRYABLE_PREFIXES = (
 """Replies of a server that is starting, failing over, moving a slot, or held up by a script."""
 
 
+CLIENT_ERRORS = (faults.RedisError, faults.RedisClusterException, OSError)
+"""All that a client of redis-py raises; what concerns a cluster as a whole is no RedisError there."""
+
+_PASSING = (
+    faults.ConnectionError,
+    faults.TimeoutError,
+    OSError,
+    # A cluster that cannot be reached, fails over, or moves a slot for longer than its client follows.
+    faults.RedisClusterException,
+    faults.ClusterError,
+    faults.TryAgainError,
+    faults.AskError,
+)
+
+
 def is_retryable(error: Exception) -> bool:
     """Whether the same call, sent again a little later, may well succeed."""
     if isinstance(error, faults.AuthenticationError | faults.NoPermissionError):
         return False
-    if isinstance(error, faults.ConnectionError | faults.TimeoutError | faults.ClusterDownError | OSError):
+    if isinstance(error, _PASSING):
         return True
     return isinstance(error, faults.ResponseError) and str(error).startswith(RETRYABLE_PREFIXES + _BARE)
 

@@ -1,20 +1,22 @@
 """Carries out calls and plans for programs without an event loop, from any number of threads."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar, cast, overload
 
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError
 
 from leaseforge.calls import Batch, Call, Plan, Replicated, Step
-from leaseforge.errors import LeaseforgeError, StoreUnavailable
+from leaseforge.errors import LeaseforgeError
 from leaseforge.store.address import Address, parse_address
-from leaseforge.store.checks import check_report, layout_call
+from leaseforge.store.checks import check_confirmed, check_report, layout_call
 from leaseforge.store.clients import BLOCKING, Client, open_client
-from leaseforge.store.faults import is_retryable, translate
+from leaseforge.store.faults import CLIENT_ERRORS, is_retryable, translate
 from leaseforge.store.pacing import pauses
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class SyncStore:
@@ -31,8 +33,10 @@ class SyncStore:
         self.address = address
         self.retry_s = retry_s
         self.timeout_s = timeout_s
+        self._connections = connections
+        self._opening = threading.Lock()
         self._nodes: dict[Address, Client] = {}
-        self._client = open_client(BLOCKING, address, timeout_s=timeout_s, connections=connections)
+        self._opened: Client | None = None
 
     @overload
     def run(self, work: Call[T]) -> T: ...
@@ -69,21 +73,24 @@ class SyncStore:
 
     def info(self) -> dict[str, Any]:
         """The server's own report, one flat dictionary. Of a cluster, one primary's."""
-        options = {"target_nodes": self._client.get_random_node()} if self.address.kind == "cluster" else {}
-        return cast(dict[str, Any], self._once(lambda: self._client.info("everything", **options)))
+        reports = self._once(self._reports)
+        return reports[0]
 
     def check(self) -> None:
         """Refuses a server that would lose jobs: too old, evicting, read-only, of another layout version.
 
-        Raises StoreUnsuitable that names the setting, or StoreUnavailable.
+        Of a cluster every primary must do. Raises StoreUnsuitable that names the setting, or StoreUnavailable.
         """
-        check_report(self.info())
+        for report in self._once(self._reports):
+            check_report(report)
         self.run(layout_call())
 
     def close(self) -> None:
         """Closes all connections."""
-        for client in (self._client, *self._nodes.values()):
-            client.close()
+        with self._opening:
+            for client in (self._opened, *self._nodes.values()):
+                if client is not None:
+                    client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -101,37 +108,44 @@ class SyncStore:
                 return self._replicated(step)
 
     def _replicated(self, step: Replicated[T]) -> T:
+        reply, confirmed = self._patiently(lambda: self._send_replicated(step))
+        check_confirmed(step, confirmed)
+        return step.call.read(reply)
+
+    def _send_replicated(self, step: Replicated[Any]) -> tuple[Any, int]:
         """The script and WAIT on one connection: WAIT speaks of what its own connection wrote."""
-        call = step.call
-        try:
-            pipeline = self._node_of(call).pipeline(transaction=False)
-            pipeline.execute_command("EVAL", call.script.text, *call.command())
-            pipeline.execute_command("WAIT", step.replicas, step.timeout_ms)
-            reply, confirmed = pipeline.execute()
-        except (RedisError, OSError) as error:
-            raise translate(error) from error
-        if confirmed < step.replicas:
-            raise StoreUnavailable(
-                f"{confirmed} of {step.replicas} replicas confirmed within {step.timeout_ms} ms: the outcome is "
-                "unknown, the same request may safely be sent again"
-            )
-        return call.read(reply)
+        pipeline = self._node_of(step.call).pipeline(transaction=False)
+        pipeline.execute_command("EVAL", step.call.script.text, *step.call.command())
+        pipeline.execute_command("WAIT", step.replicas, step.timeout_ms)
+        reply, confirmed = pipeline.execute()
+        return reply, confirmed
 
     def _node_of(self, call: Call[Any]) -> Client:
         if self.address.kind != "cluster":
             return self._client
-        node = self._client.get_node_from_key(call.keys[0][1])
+        key = call.keys[0][1]
+        # The client learns where a slot is now by asking there.
+        self._client.exists(key)
+        node = self._client.get_node_from_key(key)
         address = Address("single", ((node.host, node.port),), **self.address.credentials())
-        if address not in self._nodes:
-            self._nodes[address] = open_client(BLOCKING, address, timeout_s=self.timeout_s, connections=8)
-        return self._nodes[address]
+        with self._opening:
+            if address not in self._nodes:
+                self._nodes[address] = self._open(address)
+            return self._nodes[address]
+
+    def _open(self, address: Address) -> Client:
+        return open_client(BLOCKING, address, timeout_s=self.timeout_s, connections=self._connections)
 
     def _call(self, call: Call[T]) -> T:
+        return call.read(self._patiently(lambda: self._send(call)))
+
+    def _patiently(self, send: Callable[[], R]) -> R:
+        """Sends again after errors that pass, for up to `retry_s`."""
         deadline = time.monotonic() + self.retry_s
         for pause_s in pauses():
             try:
-                return call.read(self._send(call))
-            except (RedisError, OSError) as error:
+                return send()
+            except CLIENT_ERRORS as error:
                 if not is_retryable(error) or time.monotonic() + pause_s > deadline:
                     raise translate(error) from error
                 time.sleep(pause_s)
@@ -150,17 +164,31 @@ class SyncStore:
             pipeline.execute_command("EVALSHA", call.script.sha, *call.command())
         try:
             replies = pipeline.execute(raise_on_error=False)
-        except (RedisError, OSError):
+        except CLIENT_ERRORS:
             return [self._call(call) for call in calls]
         return [
             self._call(call) if isinstance(reply, Exception) else call.read(reply)
             for call, reply in zip(calls, replies, strict=True)
         ]
 
-    def _once(self, command: Callable[[], Any]) -> Any:
+    @property
+    def _client(self) -> Client:
+        """Opened when it is first used: a client for a cluster asks it for its nodes at once."""
+        if self._opened is None:
+            with self._opening:
+                if self._opened is None:
+                    self._opened = self._open(self.address)
+        return self._opened
+
+    def _reports(self) -> list[dict[str, Any]]:
+        if self.address.kind != "cluster":
+            return [self._client.info("everything")]
+        return [self._client.info("everything", target_nodes=node) for node in self._client.get_primaries()]
+
+    def _once(self, command: Callable[[], R]) -> R:
         try:
             return command()
-        except (RedisError, OSError) as error:
+        except CLIENT_ERRORS as error:
             raise translate(error) from error
 
 

@@ -1,6 +1,6 @@
 """What producers and operators do, as plans: `store.run(operations.pause("mail"))`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leaseforge import calls, limits, reads
@@ -38,8 +38,8 @@ def enqueue(job: NewJob) -> Plan[Enqueued]:
 def enqueue_many(jobs: Sequence[NewJob]) -> Plan[list[Enqueued]]:
     """Stores many jobs, each on its own: answers come in the order given, `refused` included.
 
-    Jobs of one queue keep their order. A queue's jobs are stored 1,000 at a time, all or none of a
-    chunk; chunks before a failure stay stored.
+    Jobs of one queue keep their order. A queue's jobs are stored 1,000 or 16 MiB at a time, all or
+    none of a chunk; chunks before a failure stay stored.
     """
     by_queue: dict[str, list[int]] = {}
     for position, job in enumerate(jobs):
@@ -49,8 +49,7 @@ def enqueue_many(jobs: Sequence[NewJob]) -> Plan[list[Enqueued]]:
         # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
         if (yield from _register(queue)) is Answer.REFUSED:
             raise TooManyQueues(f"there are {limits.MAX_QUEUES:,} queues already; {queue} would be one more")
-        for start in range(0, len(positions), limits.MAX_BULK):
-            chunk = positions[start : start + limits.MAX_BULK]
+        for chunk in _chunks(jobs, positions):
             stored = yield from enqueue_call(queue, [jobs[position] for position in chunk])
             answers.update(zip(chunk, stored, strict=True))
     return [answers[position] for position in range(len(jobs))]
@@ -109,6 +108,20 @@ def delete(job_id: str) -> Plan[Answer]:
             raise InvalidTransition(job_id, state, "delete")
         return Answer.ALREADY_DONE if answer is Answer.NOT_FOUND else answer
     raise JobNotFound(job_id)
+
+
+def _chunks(jobs: Sequence[NewJob], positions: Sequence[int]) -> Iterator[list[int]]:
+    """Cuts positions of `jobs` into what one call may carry."""
+    chunk: list[int] = []
+    size = 0
+    for position in positions:
+        size += len(jobs[position].payload)
+        if chunk and (len(chunk) == limits.MAX_BULK or size > limits.MAX_BULK_BYTES):
+            yield chunk
+            chunk, size = [], len(jobs[position].payload)
+        chunk.append(position)
+    if chunk:
+        yield chunk
 
 
 def _purge_round(queue: str, sequence: int, as_of_ms: int) -> Plan[int]:

@@ -136,6 +136,7 @@ def _openapi() -> OpenAPIConfig:
         version=VERSION,
         description="Control API of Leaseforge: background jobs on Redis with leases and fencing.",
         security=[{"bearer": []}],
+        use_handler_docstrings=True,
         components=Components(
             security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
         ),

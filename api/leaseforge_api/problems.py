@@ -21,6 +21,7 @@ from leaseforge_auth import errors as auth
 MEDIA_TYPE = "application/problem+json"
 # A body with a thousand broken jobs must not be answered with a thousand lines.
 MAX_ERRORS = 100
+MAX_IN_DETAIL = 5
 
 log = structlog.get_logger()
 
@@ -91,7 +92,7 @@ def problem_of(request: Request[Any, Any, Any], error: Exception) -> tuple[Probl
         type=f"urn:leaseforge:problem:{kind.slug}",
         title=kind.title,
         status=kind.status,
-        detail=kind.detail or str(error),
+        detail=kind.detail or _detail(error),
         instance=request.scope["path"],
         request_id=request_id(request.scope),
         errors=_field_errors(error),
@@ -103,6 +104,15 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
     """The exception handler of everything that is not a page."""
     document, headers = problem_of(request, error)
     return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _detail(error: Exception) -> str:
+    """The exception's own words, of a long list of problems the first ones."""
+    if not isinstance(error, errors.BadInput):
+        return str(error)
+    said = [f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in error.problems]
+    more = [f"and {len(said) - MAX_IN_DETAIL} more"] if len(said) > MAX_IN_DETAIL else []
+    return "; ".join(said[:MAX_IN_DETAIL] + more)
 
 
 def _kind_of(error: Exception) -> _Kind:

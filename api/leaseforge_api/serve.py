@@ -27,9 +27,16 @@ class CannotServe(LeaseforgeError):
 class Server(uvicorn.Server):
     """uvicorn that tells the application first: it would wait for streams that only end when told to."""
 
-    def __init__(self, config: uvicorn.Config, *, on_stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], None], on_stop: Callable[[], None]) -> None:
         super().__init__(config)
+        self._on_start = on_start
         self._on_stop = on_stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts the application and listens."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops, a second one does not wait for what is open.
@@ -62,9 +69,13 @@ async def run_server(settings: ServerSettings) -> None:
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=64 * 1024,
         )
-        server = Server(config, on_stop=app.state.stop.set)
         with _listen(settings.http.api_addr) as listening:
-            log.info(events.SERVER_STARTED, address=_text(listening.getsockname()))
+            address = _text(listening.getsockname())
+            server = Server(
+                config,
+                on_start=lambda: log.info(events.SERVER_STARTED, address=address),
+                on_stop=app.state.stop.set,
+            )
             await server.serve(sockets=[listening])
         if not server.started:
             raise CannotServe("the server did not start: the log says why")

@@ -38,6 +38,8 @@ MAX_RECOVERIES = 3
 
 MAX_QUEUES = 1000
 MAX_BULK = 1000
+MAX_BULK_BYTES = 16 * 1024 * 1024
+"""Payloads one enqueue call carries together: Redis serves nobody else while it takes them in."""
 MAX_PAGE = 100
 MAX_OFFSET = 1_000_000_000
 CHUNK = 200

@@ -1,6 +1,6 @@
 """What producers and operators do, as plans: `store.run(operations.pause("mail"))`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -56,8 +56,8 @@ def enqueue(job: NewJob, *, durability: Durability = Durability.LOCAL) -> Plan[E
 def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.LOCAL) -> Plan[list[Enqueued]]:
     """Stores many jobs, each on its own: answers come in the order given, `refused` included.
 
-    Jobs of one queue keep their order. A queue's jobs are stored 1,000 at a time, all or none of a
-    chunk; chunks before a failure stay stored.
+    Jobs of one queue keep their order. A queue's jobs are stored 1,000 or 16 MiB at a time, all or
+    none of a chunk; chunks before a failure stay stored.
     """
     by_queue: dict[str, list[int]] = {}
     for position, job in enumerate(jobs):
@@ -66,8 +66,7 @@ def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.
     for queue, positions in by_queue.items():
         # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
         yield from register_queue(queue)
-        for start in range(0, len(positions), limits.MAX_BULK):
-            chunk = positions[start : start + limits.MAX_BULK]
+        for chunk in _chunks(jobs, positions):
             call = enqueue_call(queue, [jobs[position] for position in chunk])
             stored = yield from (call if durability is Durability.LOCAL else Replicated(call))
             answers.update(zip(chunk, stored, strict=True))
@@ -182,6 +181,20 @@ def _act_on_job(
         if acted.answer is not Answer.NOT_FOUND:
             return acted.answer
     raise JobNotFound(job_id)
+
+
+def _chunks(jobs: Sequence[NewJob], positions: Sequence[int]) -> Iterator[list[int]]:
+    """Cuts positions of `jobs` into what one call may carry."""
+    chunk: list[int] = []
+    size = 0
+    for position in positions:
+        size += len(jobs[position].payload)
+        if chunk and (len(chunk) == limits.MAX_BULK or size > limits.MAX_BULK_BYTES):
+            yield chunk
+            chunk, size = [], len(jobs[position].payload)
+        chunk.append(position)
+    if chunk:
+        yield chunk
 
 
 def _purge_round(queue: str, sequence: int, as_of_ms: int) -> Plan[int]:

@@ -76,7 +76,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     """Parses a whole number within bounds."""
 
     def parse(text: str) -> int:
-        if not text.strip().lstrip("-").isdecimal() or not low <= int(text) <= high:
+        if not text.strip().removeprefix("-").isdecimal() or not low <= int(text) <= high:
             raise ValueError(f"must be a whole number from {low:,} to {high:,}")
         return int(text)
 

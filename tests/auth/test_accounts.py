@@ -17,13 +17,15 @@ from leaseforge_auth.roles import Role
 from leaseforge_auth.throttle import LoginThrottle, Pace
 
 HERE = "203.0.113.7"
+# Waits are long, so that none ends during a test.
+PACE = Pace(free_for_account=3, base_ms=600_000, cap_ms=600_000)
 ADA = DeclaredAccount("ada", (Role.OPERATOR,), password="correct horse")
 
 
 @pytest.fixture
 async def accounts(store: Store) -> AsyncIterator[Accounts]:
     passwords = Passwords()
-    yield Accounts(store, passwords=passwords, throttle=LoginThrottle(store, Pace(free_for_account=3)))
+    yield Accounts(store, passwords=passwords, throttle=LoginThrottle(store, PACE))
     passwords.close()
 
 

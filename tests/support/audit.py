@@ -35,7 +35,15 @@ class Snapshot:
 
     def places(self, job_id: str) -> list[str]:
         """The states whose sets hold the job."""
-        return [state for state in STATES if job_id in self.job_ids(state)]
+        return self.places_by_id().get(job_id, [])
+
+    def places_by_id(self) -> dict[str, list[str]]:
+        """The states whose sets hold a job, for every job that any set holds."""
+        places: dict[str, list[str]] = {}
+        for state in STATES:
+            for job_id in self.job_ids(state):
+                places.setdefault(job_id, []).append(state)
+        return places
 
 
 def snapshot(client: Any, queue: str) -> Snapshot:
@@ -107,8 +115,13 @@ def audit(client: Any, queue: str, *, foreign: int = 0) -> Snapshot:
 
 def problems(seen: Snapshot, *, foreign: int = 0) -> list[str]:
     """The broken rules: one place a job, equal to its state; nothing without an owner; counters that add up."""
+    places = seen.places_by_id()
     return [
-        *(problem for job_id, record in seen.records.items() for problem in _record_problems(seen, job_id, record)),
+        *(
+            problem
+            for job_id, record in seen.records.items()
+            for problem in _record_problems(seen, job_id, record, places.get(job_id, []))
+        ),
         *(
             f"{state} holds {member!r}, which has no record"
             for state in STATES
@@ -120,10 +133,9 @@ def problems(seen: Snapshot, *, foreign: int = 0) -> list[str]:
     ]
 
 
-def _record_problems(seen: Snapshot, job_id: str, record: Mapping[str, str]) -> list[str]:
+def _record_problems(seen: Snapshot, job_id: str, record: Mapping[str, str], places: list[str]) -> list[str]:
     found = []
     state = record.get("state", "")
-    places = seen.places(job_id)
     if places != [state]:
         found.append(f"{job_id} is {state!r} and stands in {places}")
     if state == "ready":

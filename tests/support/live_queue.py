@@ -19,7 +19,8 @@ from leaseforge.store import connect_sync
 from tests.support.audit import Snapshot, audit, differences, snapshot
 
 T = TypeVar("T")
-LEASE_MS = 10_000
+LEASE_MS = 60_000
+"""Long, so that no pause of a busy machine decides what a test sees."""
 
 
 class LiveQueue:

@@ -5,14 +5,18 @@ import inspect
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, overload
 
 Value = TypeVar("Value")
 
 
+@overload
 async def eventually(
-    condition: Callable[[], Value | Awaitable[Value]], *, within_s: float = 10.0, every_s: float = 0.02
-) -> Value:
+    condition: Callable[[], Awaitable[Value]], *, within_s: float = ..., every_s: float = ...
+) -> Value: ...
+@overload
+async def eventually(condition: Callable[[], Value], *, within_s: float = ..., every_s: float = ...) -> Value: ...
+async def eventually(condition: Callable[[], Any], *, within_s: float = 10.0, every_s: float = 0.02) -> Any:
     """Call the condition (plain or async) until its answer is truthy, and return that answer.
 
     An AssertionError inside the condition counts as "not yet" and is shown when time is up; other errors pass through.
@@ -22,7 +26,7 @@ async def eventually(
         failure: AssertionError | None = None
         try:
             answer = condition()
-            value = cast("Value", await answer if inspect.isawaitable(answer) else answer)
+            value = await answer if inspect.isawaitable(answer) else answer
             if value:
                 return value
         except AssertionError as error:

@@ -61,10 +61,10 @@ class Desk:
     def _refuse(self, jobs: Sequence[Held]) -> None:
         raise AssertionError(f"{len(jobs)} jobs given back")
 
-    def end(self, one: Held) -> None:
+    def end(self, one: Held, *, result: bytes = b"") -> None:
         """The attempt ended well."""
         one.ended = True
-        one.settlement = Settlement(one.claimed.id, one.claimed.token, Outcome.COMPLETE)
+        one.settlement = Settlement(one.claimed.id, one.claimed.token, Outcome.COMPLETE, result)
         self.pool.ended(one)
         self.exchange.settle(one)
         if self.pool.has_free_slot():
@@ -274,6 +274,23 @@ async def test_more_than_a_call_can_carry_is_settled_in_several(desk: Callable[.
     await eventually(lambda: made.exchange.unsettled == 0)
 
     assert [len(call.rest) // 5 for call in made.store.calls[3:]] == [200, 200, 50]
+
+
+async def test_large_results_are_spread_over_several_exchanges(desk: Callable[..., Desk]) -> None:
+    made = desk(
+        exchanged(*[claimed() for _ in range(40)]),
+        *[lambda call: exchanged(states=COMPLETED * (len(call.rest) // 5))] * 3,
+        slots=40,
+    )
+    await eventually(lambda: len(made.started) == 40)
+
+    made.store.gate.clear()
+    for one in list(made.started):
+        made.end(one, result=b"x" * 256 * 1024)
+    made.store.gate.set()
+    await eventually(lambda: not len(made.held))
+
+    assert [len(call.rest) // 5 for call in made.store.calls[1:]] == [16, 16, 8]
 
 
 async def test_a_settlement_that_breaks_the_script_is_found_and_dropped_and_the_others_settle(

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
@@ -106,6 +107,20 @@ def test_each_answer_leads_where_it_should() -> None:
     assert (ok.confirmed_at, cancelled.confirmed_at) == (now, now)
     assert (fenced.confirmed_at, done.confirmed_at) == (now - 3, now - 3)
     assert (watch.cancelled, watch.lost) == ([cancelled], [fenced])
+
+
+def test_a_queue_that_cannot_be_renewed_comes_last_and_costs_the_others_nothing() -> None:
+    watch = Watch(StoreUnavailable("shard away"), all_ok, all_ok, StoreUnavailable("shard away"))
+    watch.hold(queue="a")
+    [b] = watch.hold(queue="b", age_s=3.0)
+
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            watch.renewal.run_once()
+
+    assert [call.keys[0][1] for call in watch.store.calls] == [f"lf:{{{name}}}:guard" for name in "abba"]
+    assert b.confirmed_at == watch.clock()
+    assert watch.passes == 2
 
 
 def test_a_late_renewal_is_warned_of_with_the_jobs_and_its_gap_kept() -> None:

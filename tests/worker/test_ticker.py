@@ -3,7 +3,9 @@
 import asyncio
 from typing import Any
 
-from leaseforge.errors import StoreUnavailable
+from structlog.testing import capture_logs
+
+from leaseforge.errors import ScriptFault, StoreUnavailable
 from leaseforge.exchanges import Ticked
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
@@ -115,6 +117,16 @@ async def test_a_new_queue_is_swept_at_once() -> None:
     await sweeper.ticker.run_once()
 
     assert sweeper.swept() == ["lf:{a}:guard", "lf:{new}:guard"]
+
+
+async def test_a_queue_that_cannot_be_swept_does_not_hold_up_the_others() -> None:
+    sweeper = Sweeper(ScriptFault("WRONGTYPE"), QUIET, queues=("broken", "fine"))
+
+    with capture_logs() as logs:
+        await sweeper.ticker.run_once()
+
+    assert sweeper.swept() == ["lf:{broken}:guard", "lf:{fine}:guard"]
+    assert [(line["event"], line["queue"]) for line in logs] == [("sweep_failed", "broken")]
 
 
 async def test_redis_being_away_pauses_the_sweeps_and_they_go_on_by_themselves() -> None:

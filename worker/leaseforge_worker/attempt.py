@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,8 @@ log = structlog.get_logger()
 GRACE_S = 2.0
 """How long an attempt that was told to stop may clean up before its slot is given to other jobs."""
 
-_NOTHING_SET = Options()
+_NOTHING_SET = Options.decode(None)
+"""The one object that stands for "the job sets nothing itself"."""
 
 
 class Attempts:
@@ -57,6 +59,7 @@ class Attempts:
         self._clock = clock
         self._verbose = verbose
         self._loop = loop
+        self._context = copy_context()
         self._threads = Threads(size=slots, loop=loop, deliver=self._from_thread)
         self._deadlines = Deadlines(loop=loop, expired=self._expired)
         self._abandoned: set[Held] = set()
@@ -83,7 +86,9 @@ class Attempts:
         self._begin(held, task)
         context = Context(held.claimed, held)
         if task.is_async:
-            held.task = self._loop.create_task(self._on_loop(held, task, context, payload))
+            # Its own copy of the worker's context: this code may run at the end of another job's handler.
+            run = self._on_loop(held, task, context, payload)
+            held.task = self._loop.create_task(run, context=self._context.copy())
         else:
             call = partial(task.function, context, payload) if task.takes_payload else partial(task.function, context)
             self._threads.submit(held, call)
@@ -145,7 +150,7 @@ class Attempts:
         if held.policy is None:
             policy = self._policies.get(held.claimed.type, self._defaults)
             options = held.claimed.options
-            held.policy = policy if options == _NOTHING_SET else policy.overlaid(options)
+            held.policy = policy if options is _NOTHING_SET else policy.overlaid(options)
         return held.policy
 
     def _begin(self, held: Held, task: AnyTask) -> None:

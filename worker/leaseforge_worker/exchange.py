@@ -30,6 +30,8 @@ T = TypeVar("T")
 LONGEST_PAUSE_S = 2.0
 _FAULTS_BEFORE_ISOLATION = 3
 _QUIET_TURNS = 2
+_MAX_BYTES = 4 * 1024 * 1024
+"""Results one exchange carries: a longer script call would hold up everybody else's."""
 
 _EVENTS = {
     JobState.COMPLETED: events.JOB_COMPLETED,
@@ -101,7 +103,8 @@ class QueueExchange:
         self._alone = 0
         self._leave = asyncio.Event()
         self._wait: asyncio.TimerHandle | None = None
-        self._pauses = Pauses(first_s=0.05, longest_s=LONGEST_PAUSE_S)
+        # After an outage nothing is recovered for a third of a lease: an unanswered claim is adopted within that.
+        self._pauses = Pauses(first_s=0.05, longest_s=min(LONGEST_PAUSE_S, lease_ms / 4000))
 
     @property
     def unsettled(self) -> int:
@@ -200,8 +203,7 @@ class QueueExchange:
 
     def _compose(self) -> Pending | None:
         """The next exchange: what ended, at most 200, and as many claims as the intake grants."""
-        most = 1 if self._alone else CHUNK
-        settling = [self._ended.popleft() for _ in range(min(most, len(self._ended)))]
+        settling = self._take_ended(1 if self._alone else CHUNK)
         want = 0 if self._alone else self._intake.grant(self.queue)
         if not settling and not want and not self._baton:
             return None
@@ -217,6 +219,18 @@ class QueueExchange:
             settlements=settlements,
         )
         return Pending(call, settling, want)
+
+    def _take_ended(self, most: int) -> list[Held]:
+        """The attempts that ended first: no more than a call may carry, in number and in bytes of results."""
+        taken: list[Held] = []
+        size = 0
+        while self._ended and len(taken) < most:
+            settlement = self._ended[0].settlement
+            size += len(settlement.result) if settlement is not None else 0
+            if taken and size > _MAX_BYTES:
+                break
+            taken.append(self._ended.popleft())
+        return taken
 
     def _take(self, pending: Pending, answer: Exchanged, sent_at: float) -> None:
         """Applies an answer. Doing it twice does no harm: held jobs are known by id and token."""

@@ -32,42 +32,26 @@ class Held:
     with "this lease is yours": the lease lasts at least `lease_s` from there.
     """
 
-    __slots__ = (
-        "abandoned",
-        "claimed",
-        "clock",
-        "confirmed_at",
-        "deadline",
-        "ended",
-        "entered",
-        "key",
-        "lease_s",
-        "policy",
-        "settlement",
-        "started_at",
-        "stop",
-        "task",
-        "thread_done",
-        "waiting_since",
-    )
+    # Defaults stand in the class: most jobs never change most of them, and thousands are made a second.
+    started_at = 0.0
+    deadline = 0.0
+    entered = False
+    """Whether a coroutine handler took its first step."""
+    ended = False
+    abandoned = False
+    thread_done = False
+    stop: Stop | None = None
+    task: asyncio.Task[None] | None = None
+    policy: Policy | None = None
+    settlement: Settlement | None = None
 
     def __init__(self, claimed: Claimed, *, confirmed_at: float, lease_s: float, clock: Clock = time.monotonic) -> None:
         self.claimed = claimed
         self.key: Key = (claimed.id, claimed.token)
         self.confirmed_at = confirmed_at
+        self.waiting_since = confirmed_at
         self.lease_s = lease_s
         self.clock = clock
-        self.waiting_since = confirmed_at
-        self.started_at = 0.0
-        self.entered = False
-        self.policy: Policy | None = None
-        self.deadline = 0.0
-        self.stop: Stop | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.thread_done = False
-        self.abandoned = False
-        self.ended = False
-        self.settlement: Settlement | None = None
 
     @property
     def cancelled(self) -> bool:

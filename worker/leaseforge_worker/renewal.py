@@ -72,6 +72,7 @@ class Renewal:
         self._wake = threading.Event()
         self._stopped = False
         self._early = False
+        self._failed: set[str] = set()
         self._thread: threading.Thread | None = None
         self._pauses = Pauses(first_s=min(0.02, self._period_s), longest_s=lease_ms / 10_000)
 
@@ -119,12 +120,27 @@ class Renewal:
                 due = started + self._period_s
 
     def run_once(self) -> None:
-        """One pass over everything held. Raises StoreError; what was renewed until then stays renewed."""
-        for queue in self._held.queues():
-            held = self._held.of(queue)
-            for first in range(0, len(held), CHUNK):
-                self._renew(queue, held[first : first + CHUNK])
+        """One pass over everything held. Raises StoreError, after all other queues were tried.
+
+        Queues that failed last time come last: one that cannot be reached must not cost the others their leases.
+        """
+        failure: StoreError | None = None
+        for queue in sorted(self._held.queues(), key=self._failed.__contains__):
+            try:
+                self._renew_queue(queue)
+            except StoreError as error:
+                self._failed.add(queue)
+                failure = failure or error
+            else:
+                self._failed.discard(queue)
         self._renewed()
+        if failure is not None:
+            raise failure
+
+    def _renew_queue(self, queue: str) -> None:
+        held = self._held.of(queue)
+        for first in range(0, len(held), CHUNK):
+            self._renew(queue, held[first : first + CHUNK])
 
     def _renew(self, queue: str, chunk: list[Held]) -> None:
         call = exchanges.renew(queue, lease_ms=self._lease_ms, held=[held.key for held in chunk])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from leaseforge import exchanges
-from leaseforge.errors import StoreError
+from leaseforge import events, exchanges
+from leaseforge.errors import ScriptFault, StoreError
 from leaseforge.exchanges import Ticked
 from leaseforge_worker.exchange import Runs
 from leaseforge_worker.held import Clock
@@ -80,9 +80,16 @@ class Ticker:
         self._due = {queue: self._due.get(queue, 0.0) for queue in queues}
         for queue in queues:
             if self._due[queue] <= self._clock():
-                swept = await self._sweep(queue)
-                self._due[queue] = self._clock() + self._pause(queue, swept)
+                self._due[queue] = self._clock() + await self._sweep_or_wait(queue)
         return max(_SHORTEST_S, min(self._due.values(), default=self._clock() + LONGEST_S) - self._clock())
+
+    async def _sweep_or_wait(self, queue: str) -> float:
+        """Sweeps a queue; the seconds until its next sweep. One that cannot be swept does not hold up the others."""
+        try:
+            return self._pause(queue, await self._sweep(queue))
+        except ScriptFault as error:
+            log.error(events.SWEEP_FAILED, queue=queue, error=str(error))
+            return LONGEST_S
 
     async def _sweep(self, queue: str) -> Ticked:
         call = exchanges.tick(queue, backoff_base_ms=self._backoff_base_ms, backoff_cap_ms=self._backoff_cap_ms)

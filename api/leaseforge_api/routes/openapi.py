@@ -31,8 +31,15 @@ def document(schema: dict[str, Any]) -> dict[str, Any]:
         }
         for path, operations in schema["paths"].items()
     }
-    components = schema["components"] | {"schemas": schema["components"]["schemas"] | {"Problem": PROBLEM}}
+    schemas = {name: _strict(name, known) for name, known in schema["components"]["schemas"].items()}
+    components = schema["components"] | {"schemas": schemas | {"Problem": PROBLEM}}
     return schema | {"paths": paths, "components": components}
+
+
+def _strict(name: str, known: dict[str, Any]) -> dict[str, Any]:
+    """What requests are made of takes no unknown fields, which the generator does not see."""
+    is_asked = name.endswith("Request") or name in ("Frozen", "QueueAction")
+    return known | {"additionalProperties": False} if is_asked else known
 
 
 PROBLEM: dict[str, Any] = {

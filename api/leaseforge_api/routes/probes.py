@@ -1,5 +1,7 @@
 """What orchestrators and Prometheus ask, without login."""
 
+import asyncio
+
 from litestar import Response, Router, get
 from litestar.di import NamedDependency
 
@@ -8,6 +10,9 @@ from leaseforge.store import Store
 from leaseforge_api.metrics import CONTENT_TYPE, exposition
 from leaseforge_api.schemas.system import Alive, Health
 from leaseforge_auth.guards import public
+
+# A Redis that hangs must not make the probe hang: orchestrators give up after a second or a few.
+PATIENCE_S = 2.0
 
 
 @get("/livez", sync_to_thread=False, **public())
@@ -36,8 +41,9 @@ async def metrics(store: NamedDependency[Store]) -> Response[bytes]:
 
 async def _health(store: Store, word: str) -> Response[Health]:
     try:
-        await store.ping()
-    except StoreError:
+        async with asyncio.timeout(PATIENCE_S):
+            await store.ping()
+    except (StoreError, TimeoutError):
         return Response(Health("unavailable", "unreachable"), status_code=503)
     return Response(Health(word, "ok"))
 

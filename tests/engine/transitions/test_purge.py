@@ -1,10 +1,12 @@
 """purge: ready -> gone, of exactly the jobs an operator was shown."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from leaseforge import calls, operations, reads
 from leaseforge.errors import BadInput
-from leaseforge.exchanges import Outcome, Settlement
+from leaseforge.exchanges import Claimed, Outcome, Settlement
 from leaseforge.jobs import JobState
 from leaseforge.queues import QueueInfo
 from tests.support.live_queue import LiveQueue
@@ -20,6 +22,12 @@ def shown(line: LiveQueue) -> QueueInfo:
 
 def purge(line: LiveQueue, info: QueueInfo) -> int:
     return line.run(operations.purge(line.name, sequence=info.sequence, as_of_ms=info.as_of_ms)).removed
+
+
+def release(line: LiveQueue, claimed: Sequence[Claimed]) -> None:
+    for start in range(0, len(claimed), 200):
+        part = claimed[start : start + 200]
+        line.exchange(0, [Settlement(job.id, job.token, Outcome.RELEASE) for job in part])
 
 
 def test_ready_jobs_go_without_a_trace(line: LiveQueue) -> None:
@@ -106,8 +114,8 @@ def test_six_hundred_jobs_over_several_priorities_go_in_chunks_around_those_that
     claimed = [job for _ in range(4) for job in line.claim(200)]
     info = shown(line)
     # Every third one was running when the count was shown and is given back after it; the rest was shown.
+    release(line, claimed)
     for place, job in enumerate(claimed):
-        line.settle(job, Outcome.RELEASE)
         if place % 3:
             line.raw.hset(line.record_key(job.id), "ready_at", info.as_of_ms - 1)
         else:
@@ -126,8 +134,7 @@ def test_hundreds_that_stay_in_one_priority_are_passed_over_once(line: LiveQueue
     claimed = [job for _ in range(4) for job in line.claim(200)]
     info = shown(line)
     # Draining workers give back what they held in no particular order.
-    for start in range(0, 700, 200):
-        line.exchange(0, [Settlement(job.id, job.token, Outcome.RELEASE) for job in claimed[::-1][start : start + 200]])
+    release(line, claimed[::-1])
     chunks, score, skip = 0, "-inf", 0
 
     while score:

@@ -88,7 +88,7 @@ def test_what_is_beyond_the_count_goes_oldest_first(line: LiveQueue) -> None:
 def test_what_ended_within_the_last_minute_is_spared_by_count(line: LiveQueue) -> None:
     ids = ended(line, 5)
     line.age("completed", ids[:1], 61_000)
-    line.age("completed", ids[1:], 59_000)
+    line.age("completed", ids[1:], 30_000)
 
     removed, _ = line.run(trim_call(line.name, keep=0))
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from leaseforge import exchanges, operations, reads
+from leaseforge import exchanges, operations, reads, statistics
 from leaseforge.answers import Answer
 from leaseforge.client import Client
 from leaseforge.errors import StoreFull
@@ -105,7 +105,7 @@ def test_workers_register_and_everything_can_be_looked_at(line: LiveQueue) -> No
         assert line.run(reads.job(job_id)).state is JobState.READY
         assert line.run(reads.jobs(line.name, JobState.READY)).total == 1
         assert [info.name for info in line.run(reads.queues())] == [line.name]
-        assert line.run(reads.throughput()).points
+        assert line.run(statistics.throughput()).points
         assert line.run(exchanges.deregister_worker("w1", REPORT.queues))
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leaseforge import limits, operations, reads
+from leaseforge import limits, operations, reads, statistics
 from leaseforge.errors import BadInput, JobNotFound, QueueNotFound
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
@@ -147,7 +147,7 @@ def test_a_running_job_shows_its_lease_in_lists_too(line: LiveQueue) -> None:
 def test_throughput_has_no_gaps_and_ends_with_now(line: LiveQueue) -> None:
     end(line, 3)
 
-    series = line.run(reads.throughput(seconds=60))
+    series = line.run(statistics.throughput(seconds=60))
 
     assert (series.step_s, len(series.points)) == (10, 6)
     assert sum(point.enqueued for point in series.points) == 3
@@ -159,16 +159,23 @@ def test_throughput_has_no_gaps_and_ends_with_now(line: LiveQueue) -> None:
 
 def test_throughput_of_all_queues_is_their_sum_and_of_one_its_own(line: LiveQueue) -> None:
     line.run(operations.enqueue_many([new_job("work", queue=name) for name in ("a", "a", "b")]))
+    for _ in range(2):  # a bucket added up twice counts once
+        assert line.run(statistics.add_up(holder="one"))
 
     def enqueued(queue: str | None) -> int:
-        return sum(point.enqueued for point in line.run(reads.throughput(queue=queue)).points)
+        return sum(point.enqueued for point in line.run(statistics.throughput(queue=queue)).points)
 
     assert (enqueued(None), enqueued("a"), enqueued("b")) == (3, 2, 1)
-    assert line.run(reads.throughput(seconds=10**9)).points[0].at < datetime.now(UTC)
+    assert line.run(statistics.throughput(seconds=10**9)).points[0].at < datetime.now(UTC)
 
 
-def test_without_any_queue_there_is_no_throughput(line: LiveQueue) -> None:
-    assert line.run(reads.throughput()).points == ()
+def test_only_one_process_at_a_time_adds_up(line: LiveQueue) -> None:
+    assert line.run(statistics.add_up(holder="one"))
+    assert not line.run(statistics.add_up(holder="two"))
+
+
+def test_without_any_queue_nothing_went_through(line: LiveQueue) -> None:
+    assert {point.enqueued for point in line.run(statistics.throughput()).points} == {0}
 
 
 def test_totals_are_the_sum_over_queues(line: LiveQueue) -> None:

@@ -22,6 +22,8 @@ from tests.support.waiting import eventually
 from tests.worker.builders import Clock, ScriptedStore, claimed, exchanged
 
 COMPLETED = [JobState.COMPLETED]
+WORDS = 6
+"""What a settlement takes in a call's arguments."""
 
 
 class Desk:
@@ -71,7 +73,7 @@ class Desk:
             self.intake.feed()
 
     def settled_ids(self, index: int) -> list[Any]:
-        return list(self.store.calls[index].rest[::5])
+        return list(self.store.calls[index].rest[::WORDS])
 
 
 @pytest.fixture
@@ -273,13 +275,13 @@ async def test_more_than_a_call_can_carry_is_settled_in_several(desk: Callable[.
         made.end(one)
     await eventually(lambda: made.exchange.unsettled == 0)
 
-    assert [len(call.rest) // 5 for call in made.store.calls[3:]] == [200, 200, 50]
+    assert [len(call.rest) // WORDS for call in made.store.calls[3:]] == [200, 200, 50]
 
 
 async def test_large_results_are_spread_over_several_exchanges(desk: Callable[..., Desk]) -> None:
     made = desk(
         exchanged(*[claimed() for _ in range(40)]),
-        *[lambda call: exchanged(states=COMPLETED * (len(call.rest) // 5))] * 3,
+        *[lambda call: exchanged(states=COMPLETED * (len(call.rest) // WORDS))] * 3,
         slots=40,
     )
     await eventually(lambda: len(made.started) == 40)
@@ -290,7 +292,7 @@ async def test_large_results_are_spread_over_several_exchanges(desk: Callable[..
     made.store.gate.set()
     await eventually(lambda: not len(made.held))
 
-    assert [len(call.rest) // 5 for call in made.store.calls[1:]] == [16, 16, 8]
+    assert [len(call.rest) // WORDS for call in made.store.calls[1:]] == [16, 16, 8]
 
 
 async def test_a_settlement_that_breaks_the_script_is_found_and_dropped_and_the_others_settle(
@@ -300,7 +302,7 @@ async def test_a_settlement_that_breaks_the_script_is_found_and_dropped_and_the_
     jobs = [claimed() for _ in range(3)]
 
     def answer(call: Any) -> Any:
-        ids = call.rest[::5]
+        ids = call.rest[::WORDS]
         if jobs[1].id in ids:
             raise ScriptFault("settle failed")
         return exchanged(states=COMPLETED * len(ids))

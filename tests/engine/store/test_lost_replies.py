@@ -10,6 +10,7 @@ from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store.checks import layout_call
+from tests.engine.store.lost_reply_scenarios import SCENARIOS as LATER_SCENARIOS
 from tests.support.doors import Door, open_door
 from tests.support.live_queue import LEASE_MS, LiveQueue
 from tests.support.proxy import Proxy
@@ -147,6 +148,7 @@ SCENARIOS: dict[Scenario, set[str]] = {
     delete: {"delete"},
     register_and_leave: {"register_worker", "deregister_worker"},
     check: {"schema"},
+    **LATER_SCENARIOS,
 }
 
 

@@ -147,7 +147,7 @@ def test_a_running_job_shows_its_lease_in_lists_too(line: LiveQueue) -> None:
 def test_throughput_has_no_gaps_and_ends_with_now(line: LiveQueue) -> None:
     end(line, 3)
 
-    series = line.run(statistics.throughput(seconds=60))
+    series = line.run(statistics.throughput(seconds=60, queue=line.name))
 
     assert (series.step_s, len(series.points)) == (10, 6)
     assert sum(point.enqueued for point in series.points) == 3

@@ -19,13 +19,17 @@ Arg = str | bytes | int
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One script call. `args` name and value, in the header's order; `rest` repeats the header's last group."""
+    """One script call. `args` name and value, in the header's order; `rest` repeats the header's last group.
+
+    An executor may answer it with what it heard `fresh_for_s` ago at most, for calls whose answer lasts.
+    """
 
     script: Script
     keys: tuple[tuple[str, str], ...]
     args: tuple[tuple[str, Arg], ...]
     read: Callable[[Any], T]
     rest: Sequence[Arg] = ()
+    fresh_for_s: float = 0.0
 
     def __iter__(self) -> Generator["Call[Any]", Any, T]:
         """Lets a plan say `answer = yield from call`."""

@@ -18,6 +18,7 @@ from leaseforge.requests import JSON
 from leaseforge.scripts import ENGINE
 
 _pack = msgspec.msgpack.Encoder().encode
+KNOWN_FOR_S = 30.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 StoredJob = tuple[str, str, bytes, Arg, Arg, bytes]
 """A job as the enqueue script takes it: id, type, payload, priority, delay_ms, extra."""
@@ -32,7 +33,15 @@ class Enqueued:
     answer: Answer
 
 
-def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[list[Enqueued]]:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of several requests for one queue, in their order. `first`: the queue had never had a job."""
+
+    first: bool
+    jobs: list[Enqueued]
+
+
+def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[Stored]:
     """Stores up to 1,000 checked jobs of one queue: each created, duplicate or refused.
 
     Raises ValueError beyond that: the script's time is bounded by the number of ids.
@@ -42,27 +51,32 @@ def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[list[Enqueued]]:
     return _call(queue, [job_words(job) for job in jobs])
 
 
-def enqueue_stored(queue: str, jobs: Sequence[StoredJob]) -> Call[list[Enqueued]]:
+def enqueue_stored(queue: str, jobs: Sequence[StoredJob]) -> Call[Stored]:
     """Stores jobs that were checked and written down before: follow-ups on their way to their queue."""
     return _call(queue, jobs)
 
 
-def register_queue(queue: str) -> Plan[None]:
-    """Makes a queue known before its first job is stored. Raises TooManyQueues."""
+def register_queue(queue: str, *, anew: bool = False) -> Plan[None]:
+    """Makes a queue known before its first job is stored. Raises TooManyQueues.
+
+    Known ones are not named again for a while, unless `anew`: a store that lost its data lost the name too.
+    """
     call: Call[Answer] = Call(
         ENGINE.load("register_queue"),
         (("queues", system_key("queues")),),
         (("most", limits.MAX_QUEUES), ("name", queue)),
         answer,
+        fresh_for_s=0.0 if anew else KNOWN_FOR_S,
     )
     if (yield from call) is Answer.REFUSED:
         raise TooManyQueues(f"there are {limits.MAX_QUEUES:,} queues already; {queue} would be one more")
 
 
-def _call(queue: str, jobs: Sequence[StoredJob]) -> Call[list[Enqueued]]:
-    def read(raw: Sequence[bytes]) -> list[Enqueued]:
-        pairs = zip(raw[::2], raw[1::2], strict=True)
-        return [Enqueued(job_id.decode(), queue, Answer(answer.decode())) for answer, job_id in pairs]
+def _call(queue: str, jobs: Sequence[StoredJob]) -> Call[Stored]:
+    def read(raw: Sequence[Any]) -> Stored:
+        pairs = zip(raw[1::2], raw[2::2], strict=True)
+        enqueued = [Enqueued(job_id.decode(), queue, Answer(answer.decode())) for answer, job_id in pairs]
+        return Stored(bool(raw[0]), enqueued)
 
     keys = queue_keys(queue, "meta", "counts", "ready", "running", "scheduled", "wake")
     return Call(ENGINE.load("enqueue"), keys, (), read, [word for job in jobs for word in job])

@@ -69,7 +69,9 @@ def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.
         for chunk in _chunks(jobs, positions):
             call = enqueue_call(queue, [jobs[position] for position in chunk])
             stored = yield from (call if durability is Durability.LOCAL else Replicated(call))
-            answers.update(zip(chunk, stored, strict=True))
+            if stored.first:
+                yield from register_queue(queue, anew=True)
+            answers.update(zip(chunk, stored.jobs, strict=True))
     return [answers[position] for position in range(len(jobs))]
 
 

@@ -70,12 +70,14 @@ def forward(queue: str, *, limit: int = 50) -> Plan[Forwarded]:
             check_queue_name(target)
             yield from register_queue(target)
             stored = yield from enqueue_stored(target, [entry.job for entry in entries])
+            if stored.first:
+                yield from register_queue(target, anew=True)
         except (BadInput, TooManyQueues) as error:
             refusals = [str(error)] * len(entries)
         except (StoreFull, StoreUnavailable):
             continue
         else:
-            refusals = [_CONFLICT if one.answer is Answer.REFUSED else "" for one in stored]
+            refusals = [_CONFLICT if one.answer is Answer.REFUSED else "" for one in stored.jobs]
         for entry, refusal in zip(entries, refusals, strict=True):
             note = f"follow-up {entry.job[0]} refused: {refusal}" if refusal else ""
             done.append((entry.job[0], entry.parent, note))
@@ -98,9 +100,7 @@ def _read(queue: str, limit: int) -> Plan[tuple[int, list[_Waiting]]]:
 def forwarded_call(queue: str, done: Sequence[tuple[str, str, str]]) -> Call[int]:
     """Takes follow-ups out of the outbox, given as (id, parent, refusal or '')."""
     rest: list[Arg] = [word for entry in done for word in entry]
-    return Call(
-        ENGINE.load("forwarded"), queue_keys(queue, "counts", "outbox"), (), lambda raw: int(raw), rest
-    )
+    return Call(ENGINE.load("forwarded"), queue_keys(queue, "counts", "outbox"), (), lambda raw: int(raw), rest)
 
 
 def _packed(word: Arg) -> bytes:

@@ -12,12 +12,13 @@
 -- KEYS[6] scheduled zset id -> due
 -- KEYS[7] wake      list wake token
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
--- returns per job: answer (created, duplicate, refused), id
+-- returns 1 if the queue had never had a job, then per job: answer (created, duplicate, refused), id
 -- uses _queue
 local function enqueue(K, A)
   check_sets(K)
-  local replies, fresh, seen, keyed, unique = {}, {}, {}, {}, {}
+  local replies, fresh, seen, keyed, unique = { 0 }, {}, {}, {}, {}
   local to_ready = 0
+  local is_new = redis.call('EXISTS', K.meta) == 0
 
   for i = 1, #A, 6 do
     local id = A[i]
@@ -59,6 +60,7 @@ local function enqueue(K, A)
   if #fresh == 0 then
     return replies
   end
+  replies[1] = is_new and 1 or 0
   local seq = redis.call('HINCRBY', K.meta, 'seq', to_ready) - to_ready
   for _, job in ipairs(fresh) do
     local i, extra = job.at, job.extra

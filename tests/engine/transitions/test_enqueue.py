@@ -126,7 +126,7 @@ def test_a_whole_bulk_sent_again_changes_nothing(line: LiveQueue) -> None:
 def test_a_thousand_jobs_in_one_call_keep_their_order_and_leave_one_token(line: LiveQueue) -> None:
     jobs = [new_job("work", queue=line.name) for _ in range(limits.MAX_BULK)]
 
-    stored = line.run(enqueue_call(line.name, jobs))
+    stored = line.run(enqueue_call(line.name, jobs)).jobs
 
     assert {one.answer for one in stored} == {Answer.CREATED}
     assert line.ready() == [job.id for job in jobs]

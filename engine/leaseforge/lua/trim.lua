@@ -28,9 +28,19 @@ local function trim(K, A)
     if left > 0 then
       local ids = redis.call('ZRANGE', K[state], '-inf', '(' .. text(cutoff), 'BYSCORE', 'LIMIT', 0, amount)
       if #ids > 0 then
+        -- A member that is a job of another state is only dropped: what it names is alive elsewhere.
+        local ended = {}
+        for _, id in ipairs(ids) do
+          local values = read_record(id)
+          if values and values[1] ~= state then
+            count('dropped')
+          else
+            ended[#ended + 1] = id
+          end
+        end
         redis.call('ZREM', K[state], unpack(ids))
-        forget(ids)
-        removed = removed + #ids
+        forget(ended)
+        removed = removed + #ended
         left = left - #ids
       end
     end

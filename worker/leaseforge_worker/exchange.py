@@ -46,6 +46,8 @@ class Pending:
     call: Call[Exchanged]
     ended: Sequence[Held]
     want: int
+    reserved: int
+    """Of the worker's room, what is kept free for the answer."""
 
 
 class QueueExchange:
@@ -155,8 +157,10 @@ class QueueExchange:
         sent_at = self._clock()
         try:
             answer = await self._store.run(pending.call)
-        except ScriptFault:
-            self._faulted(pending)
+        except StoreError as error:
+            self._let_others_claim(pending)
+            if isinstance(error, ScriptFault):
+                self._faulted(pending)
             raise
         finally:
             self._in_flight = False
@@ -205,7 +209,7 @@ class QueueExchange:
             want=want,
             settlements=[settlement_of(held) for held in settling],
         )
-        return Pending(call, settling, want)
+        return Pending(call, settling, want, reserved=want)
 
     def _take(self, pending: Pending, answer: Exchanged, sent_at: float) -> None:
         """Applies an answer. Doing it twice does no harm: held jobs are known by id and token."""
@@ -218,8 +222,8 @@ class QueueExchange:
                 if self._verbose:
                     log.debug(events.JOB_CLAIMED, job_id=claimed.id, queue=self.queue, attempt=claimed.attempt)
         self._meters.claimed += len(fresh)
-        want, pending.want = pending.want, 0
-        self._intake.used(self.queue, want, hungry=self._may_have_more(answer, want))
+        reserved, pending.reserved = pending.reserved, 0
+        self._intake.used(self.queue, reserved, hungry=self._may_have_more(answer, pending.want))
         self._pool.admit(fresh)
 
     def _may_have_more(self, answer: Exchanged, want: int) -> bool:
@@ -232,11 +236,15 @@ class QueueExchange:
             return False
         return answer.more and answer.status is not Answer.PAUSED and (want > 0 or self._intake.is_hungry(self.queue))
 
+    def _let_others_claim(self, pending: Pending) -> None:
+        """No answer: the other queues must not wait for one. What this claim may have got is taken in nevertheless."""
+        reserved, pending.reserved = pending.reserved, 0
+        self._intake.give_up(self.queue, reserved)
+
     def _faulted(self, pending: Pending) -> None:
         """A fault that stays may come from one settlement. The claim is given up; what it may have got is recovered."""
         self._faults += 1
         if self._faults >= _FAULTS_BEFORE_ISOLATION:
             self._faults = 0
             self._pending = None
-            self._intake.used(self.queue, pending.want, hungry=True)
             self._outbox.isolate(pending.ended, alone=not pending.want)

@@ -81,7 +81,7 @@ def read_json(body: bytes, model: type[T]) -> T:
     except RecursionError as error:
         raise _bad("", f"the JSON is nested deeper than {MAX_DEPTH} levels") from error
     except msgspec.ValidationError as error:
-        raise BadInput(_problems(body, model) or [_problem("", error)]) from error
+        raise BadInput(_all_problems(body, model) or [_problem("", error)]) from error
     except msgspec.DecodeError as error:
         raise _bad("", f"the body is not JSON: {error}") from error
 
@@ -96,6 +96,16 @@ def check_depth(raw: bytes, field: str) -> None:
         if not brackets:
             return
     raise _bad(field, f"the JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+def _all_problems(body: bytes, model: type[Any]) -> list[FieldProblem]:
+    """All problems of a body of which the decoder has seen only the part before the first."""
+    try:
+        return _problems(body, model)
+    except RecursionError:
+        return [FieldProblem("", f"the JSON is nested deeper than {MAX_DEPTH} levels")]
+    except msgspec.DecodeError as error:
+        return [FieldProblem("", f"the body is not JSON: {error}")]
 
 
 def _problems(body: bytes, model: type[Any], prefix: str = "") -> list[FieldProblem]:

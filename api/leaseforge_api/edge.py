@@ -25,6 +25,8 @@ ON_EVERY_ANSWER = {
     b"cross-origin-resource-policy": b"same-origin",
 }
 UNLESS_SET = {b"cache-control": b"no-store"}
+# Asked every few seconds by machines, or a dozen times a page: of no interest while all is well.
+ROUTINE = ("/livez", "/health", "/ready", "/metrics", "/static/")
 ONE_YEAR = b"max-age=31536000"
 # A method no route has makes the router say which ones the path does have; its own answers to OPTIONS name those of
 # one handler only.
@@ -76,11 +78,13 @@ class Edge:
 
     def _log(self, scope: MutableMapping[str, Any], answer: "_Answer", method: str, started: float) -> None:
         identity = scope.get("user")
-        log.info(
+        # The template, not the path: paths hold ids chosen by callers.
+        route = scope.get("path_template") or "unmatched"
+        is_routine = answer.status < HTTPStatus.BAD_REQUEST and route.startswith(ROUTINE)
+        (log.debug if is_routine else log.info)(
             events.REQUEST_ANSWERED,
             method=method,
-            # The template, not the path: paths hold ids chosen by callers.
-            route=scope.get("path_template") or "unmatched",
+            route=route,
             status=answer.status,
             duration_ms=round((time.perf_counter() - started) * 1000, 1),
             user=identity.username if identity is not None else None,

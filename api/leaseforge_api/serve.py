@@ -67,7 +67,6 @@ async def run_server(settings: ServerSettings) -> None:
             # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
-            h11_max_incomplete_event_size=64 * 1024,
         )
         with _listen(settings.http.api_addr) as listening:
             address = _text(listening.getsockname())

@@ -48,7 +48,7 @@ def _masked(value: Any) -> tuple[Any, bool]:
         changed = False
         result: dict[str, Any] = {}
         for name, inner in value.items():
-            result[name], inner_changed = (MASK, True) if _is_secret(name, inner) else _masked(inner)
+            result[name], inner_changed = (MASK, True) if is_secret(name, inner) else _masked(inner)
             changed = changed or inner_changed
         return result, changed
     if isinstance(value, list):
@@ -57,7 +57,8 @@ def _masked(value: Any) -> tuple[Any, bool]:
     return value, False
 
 
-def _is_secret(name: str, value: Any) -> bool:
+def is_secret(name: str, value: Any) -> bool:
+    """Whether a value under this name is masked, for API and console alike."""
     word = _NOT_A_WORD.sub("", name.lower())
     if value is None or isinstance(value, bool) or value == "" or not _SECRET.search(word):
         return False

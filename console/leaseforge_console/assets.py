@@ -6,11 +6,11 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _MEDIA_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css",
+    ".js": "text/javascript",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".md": "text/plain; charset=utf-8",
+    ".txt": "text/plain",
+    ".md": "text/plain",
 }
 
 

@@ -18,7 +18,7 @@ from leaseforge_console.views.snapshot import Snapshot
 
 THEME_COOKIE = "leaseforge-theme"
 _YEAR_S = 365 * 86_400
-HTML = "text/html; charset=utf-8"
+HTML = "text/html"
 ConsoleRequest = Request[Any, Any, Any]
 
 

@@ -1,27 +1,32 @@
 """Payloads and results as text one can safely look at: pretty, cut, with secret-looking values masked.
 
 The bytes come from producers, so nothing about them is trusted: not their type, size, depth, or that they are text.
-Numbers are shown digit for digit as they were sent.
+Numbers are shown digit for digit as they were sent. Only what is shown is taken apart, so a payload of a megabyte
+costs little more than a small one.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from leaseforge_auth.masking import is_secret
 
 MASK = "••••••"
 MAX_LINES = 400
 MAX_CHARS = 24_000
 MAX_DEPTH = 24
 _MAX_STRING = 2_000
+_MAX_SCALAR = 200
 _INLINE = 72
-_SECRET = re.compile(
-    r"pass(word|wd|phrase|code)?$|secret|token|api[_-]?key|access[_-]?key|private|credential|authori[sz]ation|^auth$"
-    r"|cookie|session|signature|bearer|^otp$|^pin$|^cvv|^cvc|ssn$|iban|card[_-]?(number|no)$",
-    re.IGNORECASE,
-)
+_MOST_INLINE = 6
+_CUT = "cut: this is the beginning"
 _SECRET_TEXT = re.compile(
-    r"""(?ix)(\b[\w.-]*(?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s&,;]+)"""
+    r"""(?i)((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s{0,4}[:=]\s{0,4})"""
+    r"""("[^"]*"?|'[^']*'?|[^\s&,;]+)"""
 )
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 """Controls, and characters that hide or reorder others: shown as escapes, so that what is read is what was sent."""
@@ -37,37 +42,28 @@ class Shown:
     note: str | None
 
 
-class _Number(str):
-    """A JSON number exactly as it was written."""
-
-    __slots__ = ()
-
-
-class _Members(tuple[tuple[str, object], ...]):
-    """The members of a JSON object in order, repeated keys kept."""
-
-    __slots__ = ()
-
-
 class _Full(Exception):
     """The text is as long as it may get."""
 
 
+# A live page shows the same job every two seconds.
+@lru_cache(maxsize=16)
 def show(content: bytes, content_type: str) -> Shown:
     """Pretty-prints JSON, shows other text as it is, and the head of anything else in hex."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/json" or kind.endswith("+json"):
-        try:
-            value = json.loads(
-                content, parse_float=_Number, parse_int=_Number, parse_constant=_Number, object_pairs_hook=_Members
-            )
-        except (ValueError, RecursionError):
-            return _show_text(content, "not valid JSON, or nested too deep: shown as it is")
         printer = _Printer()
-        complete = printer.print(value)
-        note = None if complete else "cut: this is the beginning"
-        return Shown("\n".join(printer.lines), len(content), printer.masked, note)
+        try:
+            complete = printer.print(msgspec.json.decode(content, type=msgspec.Raw))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return _show_text(content, "not valid JSON, or nested too deep: shown as it is")
+        return Shown("\n".join(printer.lines), len(content), printer.masked, None if complete else _CUT)
     return _show_text(content, None)
+
+
+def visible(text: str) -> str:
+    """Replaces characters that cannot be seen, or that change the order of others, by their escapes."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _show_text(content: bytes, note: str | None) -> Shown:
@@ -82,7 +78,7 @@ def _show_text(content: bytes, note: str | None) -> Shown:
     lines = text.splitlines() or [""]
     cut = "\n".join(lines[:MAX_LINES])[:MAX_CHARS]
     if len(lines) > MAX_LINES or len(text) > MAX_CHARS or len(head) < len(content):
-        note = f"{note}; cut: this is the beginning" if note else "cut: this is the beginning"
+        note = f"{note}; {_CUT}" if note else _CUT
     return Shown(visible(cut), len(content), masked, note)
 
 
@@ -96,25 +92,20 @@ def _show_bytes(content: bytes) -> Shown:
     return Shown("\n".join(rows), len(content), 0, note)
 
 
-def visible(text: str) -> str:
-    """Replaces characters that cannot be seen, or that change the order of others, by their escapes."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 class _Printer:
-    """Writes a decoded JSON value line by line until it is complete or the text is full."""
+    """Writes a JSON value line by line until it is complete or the text is full."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.masked = 0
         self._chars = 0
 
-    def print(self, value: object) -> bool:
-        """Whether all of the value fitted."""
+    def print(self, value: msgspec.Raw) -> bool:
+        """Whether all of the value, which is known to be JSON, fitted."""
         try:
             self._write(value, "", "", 0)
         except _Full:
-            self._cut()
+            self.lines.append("…")
             return False
         return True
 
@@ -124,66 +115,86 @@ class _Printer:
         self.lines.append(text)
         self._chars += len(text) + 1
 
-    def _cut(self) -> None:
-        self.lines.append("…")
-
-    def _write(self, value: object, lead: str, end: str, depth: int) -> None:
+    def _write(self, value: msgspec.Raw, lead: str, end: str, depth: int) -> None:
         pad = "  " * depth
-        if not isinstance(value, _Members | list) or not value:
-            self._line(f"{pad}{lead}{self._scalar(value)}{end}")
+        members = _members(value)
+        if not members:
+            self._line(f"{pad}{lead}{_scalar(value)}{end}")
             return
-        opening, closing = "{}" if isinstance(value, _Members) else "[]"
-        inline = self._inline(value, opening, closing) if depth else None
+        opening, closing = ("{", "}") if _is(value, b"{") else ("[", "]")
+        inline = _inline(members, opening, closing) if depth else None
         if inline is not None and len(pad) + len(lead) + len(inline) <= _INLINE:
             self._line(f"{pad}{lead}{inline}{end}")
         elif depth >= MAX_DEPTH:
             self._line(f"{pad}{lead}{opening}…{closing}{end}")
         else:
             self._line(f"{pad}{lead}{opening}")
-            last = len(value) - 1
-            for index, (key, inner) in enumerate(_entries(value)):
-                name = "" if key is None else f"{self._scalar(key)}: "
-                self._write(self._mask(key, inner), name, "," if index < last else "", depth + 1)
+            last = len(members) - 1
+            for index, (key, inner) in enumerate(_named(members)):
+                name, comma = "" if key is None else f"{_text(key)}: ", "," if index < last else ""
+                if key is not None and _is_secret(key, inner):
+                    self.masked += 1
+                    self._line(f'{pad}  {name}"{MASK}"{comma}')
+                else:
+                    self._write(inner, name, comma, depth + 1)
             self._line(f"{pad}{closing}{end}")
 
-    def _inline(self, value: "_Members | list[object]", opening: str, closing: str) -> str | None:
-        """A short flat object or array on one line, None if it is neither or holds something to mask."""
-        if len(value) > 6:
-            return None
-        parts = []
-        for key, inner in _entries(value):
-            if (isinstance(inner, _Members | list) and inner) or (key is not None and _SECRET.search(key)):
-                return None
-            parts.append(self._scalar(inner) if key is None else f"{self._scalar(key)}: {self._scalar(inner)}")
-        return f"{opening}{', '.join(parts)}{closing}"
 
-    def _mask(self, key: str | None, value: object) -> object:
-        if key is None or not _SECRET.search(key) or value is None or isinstance(value, bool) or value == "":
-            return value
-        self.masked += 1
-        return MASK
-
-    def _scalar(self, value: object) -> str:
-        match value:
-            case _Number():
-                return str(value)[:_MAX_STRING]
-            case str():
-                if len(value) > _MAX_STRING:
-                    kept = json.dumps(value[:_MAX_STRING], ensure_ascii=False)[:-1]
-                    return visible(f'{kept}…" ({len(value):,} characters)')
-                return visible(json.dumps(value, ensure_ascii=False))
-            case _Members():
-                return "{}"
-            case list():
-                return "[]"
-            case _:
-                return json.dumps(value)
+_Members = dict[str, msgspec.Raw] | list[msgspec.Raw]
 
 
-def _entries(value: "_Members | list[object]") -> Iterator[tuple[str | None, object]]:
+def _is(value: msgspec.Raw, start: bytes) -> bool:
+    return bytes(memoryview(value)[:1]) == start
+
+
+def _members(value: msgspec.Raw) -> _Members | None:
+    """What an object or array holds, itself not taken apart; None for a scalar."""
+    if _is(value, b"{"):
+        return msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    if _is(value, b"["):
+        return msgspec.json.decode(value, type=list[msgspec.Raw])
+    return None
+
+
+def _named(members: _Members) -> Iterator[tuple[str | None, msgspec.Raw]]:
     """Name and value of each member; an array's have no name."""
-    if isinstance(value, _Members):
-        yield from value
+    if isinstance(members, dict):
+        yield from members.items()
     else:
-        for inner in value:
+        for inner in members:
             yield None, inner
+
+
+def _inline(members: _Members, opening: str, closing: str) -> str | None:
+    """A short flat object or array on one line, None if it is neither or holds something to mask."""
+    if len(members) > _MOST_INLINE:
+        return None
+    parts = []
+    for key, inner in _named(members):
+        if len(memoryview(inner)) > _INLINE or _members(inner) or (key is not None and _is_secret(key, inner)):
+            return None
+        parts.append(_scalar(inner) if key is None else f"{_text(key)}: {_scalar(inner)}")
+    return f"{opening}{', '.join(parts)}{closing}"
+
+
+def _is_secret(key: str, value: msgspec.Raw) -> bool:
+    if _is(value, b"{") or _is(value, b"["):
+        return is_secret(key, [value])
+    if _is(value, b'"'):
+        return is_secret(key, "" if len(memoryview(value)) == 2 else "text")
+    words = {b"t": True, b"f": False, b"n": None}
+    return is_secret(key, words.get(bytes(memoryview(value)[:1]), 0))
+
+
+def _scalar(value: msgspec.Raw) -> str:
+    """A string as JSON, an empty container, or a number or word exactly as it was written."""
+    if _is(value, b'"'):
+        return _text(msgspec.json.decode(value, type=str))
+    text = bytes(memoryview(value)).decode()
+    return text if len(text) <= _MAX_SCALAR else f"{text[:_MAX_SCALAR]}…"
+
+
+def _text(text: str) -> str:
+    if len(text) > _MAX_STRING:
+        return visible(f'{json.dumps(text[:_MAX_STRING], ensure_ascii=False)[:-1]}…" ({len(text):,} characters)')
+    return visible(json.dumps(text, ensure_ascii=False))

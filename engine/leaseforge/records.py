@@ -19,11 +19,11 @@ def pairs(flat: Sequence[bytes]) -> Fields:
     return dict(zip(words[::2], words[1::2], strict=False))
 
 
-def instant(ms: str | float | None) -> datetime | None:
+def instant(ms: Any) -> datetime | None:
     """Redis ms as an aware datetime; None for anything that is none."""
     if ms is None or ms == "":
         return None
-    with suppress(ValueError, OverflowError, OSError):
+    with suppress(TypeError, ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(float(ms) / 1000, UTC)
     return None
 
@@ -146,14 +146,14 @@ def _fence(token: Any) -> int:
 
 def _attempt(entry: bytes) -> Attempt:
     fields: dict[str, Any] = {}
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         decoded = msgspec.msgpack.decode(entry)
         fields = decoded if isinstance(decoded, dict) else {}
     epoch = datetime.fromtimestamp(0, UTC)
     kind = str(fields.get("k", ""))
     number = fields.get("n", 0)
     return Attempt(
-        number=int(number) if isinstance(number, int | float) else 0,
+        number=number if isinstance(number, int) else 0,
         outcome=str(fields.get("o", "unknown")),
         worker=str(fields.get("w", "")),
         fence=_fence(fields.get("f", "")),

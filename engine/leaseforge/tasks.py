@@ -122,7 +122,7 @@ class Task(Generic[P, R]):
     def decode(self, payload: bytes) -> Any:
         """The payload as the handler's annotation wants it: `bytes` raw, anything else from JSON.
 
-        For tasks of a registry only. Raises BadPayload that says what is wrong and where, never the value.
+        For tasks of a registry only. Raises BadPayload that says what is wrong and where.
         """
         try:
             return self._decode(payload)

@@ -6,7 +6,7 @@ scripts are atomic, so the orders of calls are all there is to try.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 from leaseforge.calls import Batch, Call, Plan, Replicated, Step
@@ -153,7 +153,9 @@ def _carry_out(
             taken.append(flow)
             open_to.append(able)
             try:
-                answer = store.run(turn.what) if isinstance(turn.what, Call) else turn.what()
+                # Every flow is a program of its own: none knows an answer from what another asked.
+                what = turn.what
+                answer = store.run(replace(what, fresh_for_s=0.0)) if isinstance(what, Call) else what()
             except LeaseforgeError as error:
                 run.turns.append((names[flow], turn.name, error))
                 advance(flow, lambda error=error: coroutine.throw(error))  # type: ignore[misc]  # noqa: B023 - called at once

@@ -72,8 +72,8 @@ class LiveQueue:
     ) -> Exchanged:
         """One exchange under the next number, or again under one that was used."""
         if number is None:
-            self._number += 1
-            number = self._number
+            number = self._number + 1
+        self._number = max(self._number, number)
         return self.run(
             exchanges.exchange(
                 self.name, run_id=run_id, number=number, lease_ms=lease_ms, want=want, settlements=settlements

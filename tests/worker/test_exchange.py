@@ -320,6 +320,33 @@ async def test_a_settlement_that_breaks_the_script_is_found_and_dropped_and_the_
     assert made.pool.reserved == 0
 
 
+async def test_a_queue_that_gets_no_answer_does_not_hold_up_the_others(desk: Callable[..., Desk]) -> None:
+    first = desk(StoreUnavailable("shard away"), exchanged(claimed(queue="a")), running=False, queue="a")
+    first.intake._turns = Turns(QueueChoice(("a", "b")))
+    second = QueueExchange(
+        "b",
+        run_id="run",
+        lease_ms=10_000,
+        store=ScriptedStore(exchanged(claimed(queue="b"))),
+        pool=first.pool,
+        intake=first.intake,
+        held=first.held,
+        link=first.link,
+        meters=first.meters,
+        clock=first.clock,
+    )
+    first.intake.add(second)
+
+    with pytest.raises(StoreUnavailable):
+        await first.exchange.run_once()
+    await second.run_once()
+    await first.exchange.run_once()
+
+    assert [one.claimed.queue for one in first.started] == ["b", "a"]
+    assert first.store.calls[0] is first.store.calls[1]
+    assert first.pool.reserved == 0
+
+
 async def test_strict_order_claims_from_a_later_queue_only_when_the_earlier_is_known_empty(
     desk: Callable[..., Desk],
 ) -> None:

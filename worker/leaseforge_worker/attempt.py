@@ -83,6 +83,9 @@ class Attempts:
             )
             self._finish(held, end)
             return
+        except Exception as error:  # an author's own type may raise anything while it is built
+            self._finish(held, outcomes.raised(held, error, self._policy(held)))
+            return
         self._begin(held, task)
         context = Context(held.claimed, held)
         if task.is_async:

@@ -72,6 +72,13 @@ class Intake:
         elif want:
             self._hungry.pop(queue, None)
 
+    def give_up(self, queue: str, want: int) -> None:
+        """A claim got no answer: its reservation and its turn end, others may claim meanwhile."""
+        self._pool.reserved -= want
+        self._turns.taken(queue)
+        self._hungry.pop(queue, None)
+        self.feed()
+
     def set_hungry(self, queue: str) -> None:
         """A queue may have work: a token came, a wait is over, or it is new."""
         if queue in self._claimants:

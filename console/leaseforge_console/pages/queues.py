@@ -11,6 +11,7 @@ from litestar.params import Body, FromPath
 from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.store import Store
+from leaseforge_auth.errors import CrossSiteRequest
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
@@ -84,8 +85,8 @@ async def confirm_purge(
     request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], queue: FromPath[str]
 ) -> Response[str]:
     """Shows what a purge would remove, frozen at this moment."""
-    form = queues.purge_form(await store.run(reads.queue(queue)))
-    return await _ask(request, console, store, form)
+    info = await store.run(reads.queue(queue))
+    return await _ask(request, console, store, queues.purge_form(info, identity_of(request).csrf_token))
 
 
 @post("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
@@ -98,10 +99,12 @@ async def purge_queue(
     data: Annotated[queues.PurgeSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Removes the ready jobs that were shown, nothing that came later."""
-    form = queues.purge_again(queue, data)
-    if form.problem:
-        return await _ask(request, console, store, form)
-    purged = await store.run(operations.purge(queue, sequence=form.sequence, as_of_ms=form.as_of_ms))
+    frozen, key = data.frozen(queue), identity_of(request).csrf_token
+    if not queues.is_as_shown(frozen, data, key):
+        raise CrossSiteRequest("the confirmation is not one this session was shown")
+    if again := queues.problem_of(frozen, data, key):
+        return await _ask(request, console, store, again)
+    purged = await store.run(operations.purge(queue, sequence=frozen.sequence, as_of_ms=frozen.as_of_ms))
     log.info(events.QUEUE_PURGED, queue=queue, removed=purged.removed, user=identity_of(request).username)
     live.nudge()
     told = f"Purged {plural(purged.removed, 'ready job')} of {queue}. Jobs that came later were not touched."
@@ -115,7 +118,7 @@ async def _ask(request: ConsoleRequest, console: Console, store: Store, form: qu
         request,
         "pages/queues/purge.html",
         form,
-        Place(f"Purge {form.queue}", "queues"),
+        Place(f"Purge {form.frozen.queue}", "queues"),
         snapshot=await read_snapshot(store),
         status=422 if form.problem else 200,
     )

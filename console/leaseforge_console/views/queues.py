@@ -1,5 +1,6 @@
 """The list of queues, and the confirmation of a purge."""
 
+import hmac
 from dataclasses import dataclass
 
 from leaseforge.jobs import JobState
@@ -38,19 +39,49 @@ class Queues:
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeForm:
-    """What a purge would remove: the ready jobs as they were at `as_of_ms` and `sequence`, and nothing later.
-
-    Sending it twice removes nothing more.
-    """
+class FrozenSet:
+    """The ready jobs of a queue as they were when somebody looked; sending its purge twice removes nothing more."""
 
     queue: str
     count: int
     sequence: int
     as_of_ms: int
+
+    def seal(self, key: str) -> str:
+        """Ties the numbers together, so that what comes back from the form is what was shown. `key`: the form token."""
+        text = f"purge:{self.queue}:{self.count}:{self.sequence}:{self.as_of_ms}"
+        return hmac.digest(key.encode(), text.encode(), "sha256").hex()
+
+    @property
+    def needs_word(self) -> bool:
+        """Whether so many jobs would go that a word has to be typed."""
+        return self.count > TYPED_ABOVE
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeForm:
+    """The confirmation: what a purge would remove, and nothing later."""
+
+    frozen: FrozenSet
+    seal: str
     oldest_s: float | None
     word: str | None
     problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeSent:
+    """What the confirmation sends back: the frozen set, its seal, the word if one was asked for."""
+
+    sequence: int
+    as_of_ms: int
+    count: int
+    seal: str
+    word: str = ""
+
+    def frozen(self, queue: str) -> FrozenSet:
+        """The set that was shown, if the seal fits."""
+        return FrozenSet(queue, self.count, self.sequence, self.as_of_ms)
 
 
 def build(snapshot: Snapshot) -> Queues:
@@ -82,40 +113,23 @@ def row(queue: QueueInfo, snapshot: Snapshot) -> QueueRow:
     )
 
 
-def purge_form(queue: QueueInfo) -> PurgeForm:
+def purge_form(queue: QueueInfo, key: str) -> PurgeForm:
     """Freezes what the operator is shown."""
-    count = queue.counts.get(JobState.READY, 0)
-    return PurgeForm(
-        queue=queue.name,
-        count=count,
-        sequence=queue.sequence,
-        as_of_ms=queue.as_of_ms,
-        oldest_s=queue.oldest_ready_s,
-        word=TYPED_WORD if count > TYPED_ABOVE else None,
-        problem=None,
-    )
+    frozen = FrozenSet(queue.name, queue.counts.get(JobState.READY, 0), queue.sequence, queue.as_of_ms)
+    return _form(frozen, key, oldest_s=queue.oldest_ready_s)
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeSent:
-    """What the confirmation sends back: the frozen set, the count it was shown as, the word if one was asked for."""
-
-    sequence: int
-    as_of_ms: int
-    count: int
-    word: str = ""
+def problem_of(frozen: FrozenSet, sent: PurgeSent, key: str) -> PurgeForm | None:
+    """The confirmation to show again because something is wrong with what was sent, or None."""
+    if frozen.needs_word and sent.word.strip().lower() != TYPED_WORD:
+        return _form(frozen, key, problem=f"Type the word {TYPED_WORD} to confirm.")
+    return None
 
 
-def purge_again(queue: str, sent: PurgeSent) -> PurgeForm:
-    """The confirmation as it came back, with its problem if the word is missing."""
-    needs_word = sent.count > TYPED_ABOVE
-    wrong = needs_word and sent.word.strip().lower() != TYPED_WORD
-    return PurgeForm(
-        queue=queue,
-        count=sent.count,
-        sequence=sent.sequence,
-        as_of_ms=sent.as_of_ms,
-        oldest_s=None,
-        word=TYPED_WORD if needs_word else None,
-        problem=f"Type the word {TYPED_WORD} to confirm." if wrong else None,
-    )
+def is_as_shown(frozen: FrozenSet, sent: PurgeSent, key: str) -> bool:
+    """Whether this session was shown exactly this set."""
+    return hmac.compare_digest(sent.seal.encode(), frozen.seal(key).encode())
+
+
+def _form(frozen: FrozenSet, key: str, *, oldest_s: float | None = None, problem: str | None = None) -> PurgeForm:
+    return PurgeForm(frozen, frozen.seal(key), oldest_s, TYPED_WORD if frozen.needs_word else None, problem)

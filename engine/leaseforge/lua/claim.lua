@@ -2,8 +2,9 @@
 --
 -- Takes up to `want` jobs in order of priority, then of sequence, and issues a fencing token for
 -- each. The same number of the same run sent again claims nothing new: it answers the jobs of the
--- first try that still run under their tokens, with renewed leases. A queue's cap and rate are kept
--- to. An entry that does not match its record is dropped and counted; a corrupt one goes to quarantine.
+-- first try that still run under their tokens, with renewed leases; an older number claims nothing.
+-- A queue's cap and rate are kept to. An entry that does not match its record is dropped and
+-- counted; a corrupt one goes to quarantine.
 --
 -- KEYS[1] guard   none never exists, see _queue.lua
 -- KEYS[2] meta    hash paused, sequence, fence, limits, sweep times
@@ -62,6 +63,10 @@ local function claim(K, A)
     last = last and cmsgpack.unpack(last)
     if last and last[1] == number then
       return adopt(K, last, lease)
+    end
+    -- Sent again long ago and under way all the time: nobody waits for what it would claim.
+    if last and whole(last[1]) > whole(number) then
+      return { 'already_done', false, 0, {} }
     end
   end
   local allowed, paused, bucket, rate = allowance(K, want + 1)

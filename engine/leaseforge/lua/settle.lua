@@ -23,6 +23,9 @@
 -- returns per job: the state it has now, or fenced, or already_done
 -- flags allow-oom
 -- uses _queue, enqueue
+-- How the history calls what a worker presents.
+local ENDED_AS = { fail = 'failed', release = 'released', cancelled = 'cancelled' }
+
 -- Ends one attempt other than by success: answers the state it led to and adds that state's fields.
 local function settle_unsuccessful(K, id, token, outcome, detail, set)
   local values = read_record(id, 'started_at', 'worker', 'attempts', 'failures', 'priority', 'seq', 'releases',
@@ -62,7 +65,7 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
     redis.call('ZADD', K.ready, ready_score(values[6]), ready_member(values[7], id))
     count('released')
   end
-  remember(id, { n = whole(values[4]), o = outcome == 'fail' and (detail.outcome or 'failed') or outcome,
+  remember(id, { n = whole(values[4]), o = detail.outcome or ENDED_AS[outcome],
     w = values[3] or '', f = string.match(token, '^%d+'), s = tonumber(values[2]) or NOW, e = NOW,
     k = detail.kind or '', m = detail.message or '', t = detail.traceback or '' })
   return state
@@ -157,7 +160,7 @@ local function settle(K, A)
   if #follow_ups > 0 then
     local stored = enqueue(K, follow_ups)
     for i, parent in ipairs(parents) do
-      if stored[2 * i - 1] == 'refused' then
+      if stored[2 * i] == 'refused' then
         refuse_follow_up(parent, 'follow-up ' .. follow_ups[6 * i - 5] .. ' refused: its idempotency key was used for another job')
       end
     end

@@ -33,15 +33,20 @@ local function trim(K, A)
     if left > 0 then
       local ids = redis.call('ZRANGE', K[state], '-inf', '(' .. text(cutoff), 'BYSCORE', 'LIMIT', 0, amount)
       if #ids > 0 then
-        redis.call('ZREM', K[state], unpack(ids))
-        if state == 'dead' then
-          for _, id in ipairs(ids) do
-            local record = read_record(id, 'fp')
-            leave_group(K, id, record and record[2])
+        -- A member that is a job of another state is only dropped: what it names is alive elsewhere.
+        local ended = {}
+        for _, id in ipairs(ids) do
+          local values = read_record(id, 'fp')
+          if values and values[1] ~= state then
+            count('dropped')
+          else
+            ended[#ended + 1] = id
+            leave_group(K, id, values and values[2])
           end
         end
-        forget(ids)
-        removed = removed + #ids
+        redis.call('ZREM', K[state], unpack(ids))
+        forget(ended)
+        removed = removed + #ended
         left = left - #ids
       end
     end

@@ -82,6 +82,17 @@ def test_the_next_number_claims_new_jobs(line: LiveQueue) -> None:
     assert [job.id for job in following.claimed] == [ids[1]]
 
 
+def test_an_older_number_that_arrives_late_claims_nothing(line: LiveQueue) -> None:
+    ids = line.add_many(2)
+    line.exchange(1, number=8)
+
+    with line.unchanged():
+        late = line.exchange(1, number=7)
+
+    assert late.claimed == ()
+    assert line.ready() == [ids[1]]
+
+
 def test_a_claim_that_found_nothing_may_find_something_when_sent_again(line: LiveQueue) -> None:
     assert line.exchange(1, number=7).claimed == ()
     job_id = line.add()

@@ -167,6 +167,17 @@ def test_a_second_place_in_a_timed_set_is_dropped_when_its_time_comes(line: Live
     assert line.count("dropped") == 1
 
 
+@pytest.mark.parametrize("state", ["completed", "cancelled", "dead"])
+def test_a_second_place_in_an_ended_set_is_dropped_and_the_job_lives(line: LiveQueue, state: str) -> None:
+    job_id = line.add(payload=b"alive")
+    line.raw.zadd(line.key(state), {job_id: 1})
+
+    assert line.tick().trimmed == 0
+
+    assert line.count("dropped") == 1
+    assert line.claim_one().payload == b"alive"
+
+
 def test_a_purge_drops_a_second_entry_and_leaves_the_job(line: LiveQueue) -> None:
     line.add()
     info = line.run(reads.queue(line.name))

@@ -36,6 +36,7 @@ def test_the_first_loss_puts_a_job_back_at_once_in_its_old_place(line: LiveQueue
     [attempt] = job.history
     assert (attempt.outcome, attempt.worker, attempt.fence) == ("lost", "lost-worker", claimed.fence)
     assert attempt.error == JobError("lease_lost", "the worker stopped renewing its lease")
+    assert line.field(first, "token") == ""
     assert line.count("recovered") == 1
     assert line.take_wake_token()
     assert line.claim_one().attempt == 2

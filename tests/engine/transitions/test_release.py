@@ -19,7 +19,7 @@ def test_a_released_job_is_charged_nothing(line: LiveQueue) -> None:
     assert job.error is None
     assert job.ready_at is not None
     assert job.ready_at.timestamp() * 1000 >= before_ms
-    assert [attempt.outcome for attempt in job.history] == ["release"]
+    assert [attempt.outcome for attempt in job.history] == ["released"]
     assert line.count("released") == 1
     assert line.claim_one().attempt == 2
 

@@ -1,0 +1,178 @@
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from litestar import Litestar
+
+from leaseforge import operations
+from leaseforge.requests import new_job
+from leaseforge.store import Store
+from leaseforge_auth.roles import Role
+from leaseforge_console.stream import event
+from tests.api.support import kill_job
+from tests.console.browsing import Visitor
+
+
+class Stream:
+    """A stream of updates, read straight from the application while it stays open."""
+
+    def __init__(self, app: Litestar, path: str, cookie: str) -> None:
+        self.status = 0
+        self.content_type = ""
+        self.text = ""
+        self._news = asyncio.Event()
+        self._leave = asyncio.Event()
+        self._running = asyncio.create_task(self._run(app, path, cookie))
+
+    async def _run(self, app: Litestar, path: str, cookie: str) -> None:
+        path, _, query = path.partition("?")
+        scope: Any = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "http_version": "1.1",
+            "server": ("127.0.0.1", 80),
+            "client": ("127.0.0.1", 1),
+            "headers": [
+                (b"host", b"127.0.0.1"),
+                (b"cookie", f"leaseforge={cookie}".encode()),
+                (b"hx-request", b"true"),
+            ],
+            "asgi": {"version": "3.0"},
+            "state": {},
+            "extensions": {},
+        }
+        asked = False
+
+        async def receive() -> Any:
+            nonlocal asked
+            if not asked:
+                asked = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await self._leave.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                self.content_type = dict(message["headers"]).get(b"content-type", b"").decode()
+            else:
+                self.text += message.get("body", b"").decode()
+            self._news.set()
+
+        await app(scope, receive, send)
+
+    async def wait_for(self, pattern: str) -> str:
+        """What has arrived once the pattern is in it."""
+        async with asyncio.timeout(10):
+            while not re.search(pattern, self.text, re.DOTALL):
+                self._news.clear()
+                await self._news.wait()
+        return self.text
+
+    async def close(self) -> None:
+        self._leave.set()
+        async with asyncio.timeout(10):
+            await self._running
+
+
+def opened(visitor: Visitor, app: Litestar, path: str) -> Stream:
+    return Stream(app, path, visitor.client.cookies["leaseforge"])
+
+
+async def test_a_stream_begins_with_the_page_as_it_is_and_tells_its_age(
+    operator: Visitor, store: Store, app: Litestar
+) -> None:
+    await store.run(operations.enqueue(new_job("echo", queue="mail")))
+    stream = opened(operator, app, "/console/live/queues")
+
+    text = await stream.wait_for(r"event: beat\ndata: .*\n")
+
+    assert stream.status == 200
+    assert stream.content_type.startswith("text/event-stream")
+    assert '<hx-partial hx-target="#queues"' in text
+    beat = re.search(r"event: beat\ndata: (.*)\n", text)
+    assert beat is not None
+    assert 0 <= json.loads(beat[1])["age_ms"] < 10_000
+    await stream.close()
+
+
+async def test_only_the_parts_that_changed_are_sent_again(operator: Visitor, store: Store, app: Litestar) -> None:
+    await store.run(operations.enqueue(new_job("echo", queue="mail", delay_ms=60_000)))
+    stream = opened(operator, app, "/console/live/queues")
+    await stream.wait_for("event: beat")
+    assert "#rail-items" in stream.text
+    stream.text = ""
+
+    await operator.get("/console/queues")
+    await operator.post("/console/queues/mail/pause")
+
+    text = await stream.wait_for("paused.*event: beat")
+    assert '#queues"' in text
+    await stream.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/console/live/overview?seconds=3600", "#notices"),
+        ("/console/live/queues/default?state=dead&offset=0", "#jobs"),
+        ("/console/live/jobs/{job}", "#job-head"),
+        ("/console/live/workers", "#workers"),
+    ],
+)
+async def test_every_page_has_its_stream(operator: Visitor, store: Store, app: Litestar, path: str, part: str) -> None:
+    job_id = await kill_job(store)
+    stream = opened(operator, app, path.format(job=job_id))
+
+    text = await stream.wait_for("event: beat")
+
+    assert f'<hx-partial hx-target="{part}" hx-swap="innerMorph">' in text
+    await stream.close()
+
+
+async def test_the_stream_of_a_job_that_is_gone_says_so_and_ends(
+    operator: Visitor, store: Store, app: Litestar
+) -> None:
+    job_id = await kill_job(store)
+    stream = opened(operator, app, f"/console/live/jobs/{job_id}")
+    await stream.wait_for("event: beat")
+
+    await operator.get(f"/console/jobs/{job_id}")
+    await operator.post(f"/console/jobs/{job_id}/delete")
+
+    await stream.wait_for("event: gone")
+    await stream.close()
+
+
+async def test_a_stream_shows_each_role_what_it_may_see(
+    visit: Callable[[Role], Any], store: Store, app: Litestar
+) -> None:
+    job_id = await kill_job(store)
+    viewer: Visitor = await visit(Role.VIEWER)
+    stream = opened(viewer, app, f"/console/live/jobs/{job_id}")
+
+    text = await stream.wait_for("event: beat")
+
+    assert "/retry" not in text
+    assert "may not read payloads" in text
+    await stream.close()
+
+
+async def test_no_stream_without_a_session(stranger: Visitor) -> None:
+    answer = await stranger.get("/console/live/queues", htmx=True)
+
+    assert answer.status_code == 401
+    assert answer.headers["hx-redirect"] == "/console/login?next=/console"
+
+
+def test_an_event_keeps_its_lines_apart() -> None:
+    assert event("one\ntwo", name="beat") == b"event: beat\ndata: one\ndata: two\n\n"
+    assert event(comment="still here") == b": still here\n\n"

@@ -1,0 +1,110 @@
+"""Attempts of one queue that ended and wait to be settled, and what became of their settlements."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from leaseforge import events
+from leaseforge.answers import Answer
+from leaseforge.exchanges import Exchanged, Settlement
+from leaseforge.jobs import JobState
+from leaseforge.limits import CHUNK
+from leaseforge_worker.held import Held, HeldJobs
+from leaseforge_worker.metrics import Meters
+
+log = structlog.get_logger()
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Results one call carries: a longer script call would hold up everybody else's."""
+
+_EVENTS = {
+    JobState.COMPLETED: events.JOB_COMPLETED,
+    JobState.RETRYING: events.JOB_RETRY_SCHEDULED,
+    JobState.DEAD: events.JOB_DEAD,
+    JobState.READY: events.JOB_RELEASED,
+    JobState.CANCELLED: events.JOB_CANCELLED,
+}
+
+
+class Outbox:
+    """Hands settlements out in the order attempts ended, and lets jobs go once Redis has answered for them."""
+
+    def __init__(self, queue: str, *, held: HeldJobs, meters: Meters, verbose: bool) -> None:
+        self._queue = queue
+        self._held = held
+        self._meters = meters
+        self._verbose = verbose
+        self._ended: deque[Held] = deque()
+        self._alone = 0
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    @property
+    def is_isolating(self) -> bool:
+        """Whether settlements go one by one, to find the one that breaks the script."""
+        return self._alone > 0
+
+    def put(self, held: Held) -> None:
+        """An attempt ended."""
+        self._ended.append(held)
+
+    def take(self) -> list[Held]:
+        """The attempts that ended first: no more than a call may carry, in number and in bytes of results."""
+        most = 1 if self._alone else CHUNK
+        taken: list[Held] = []
+        size = 0
+        while self._ended and len(taken) < most:
+            size += len(settlement_of(self._ended[0]).result)
+            if taken and size > MAX_BYTES:
+                break
+            taken.append(self._ended.popleft())
+        return taken
+
+    def settled(self, ended: Sequence[Held], answer: Exchanged) -> None:
+        """Redis answered for these attempts, each on its own: they are held no more."""
+        for held, settled, state in zip(ended, answer.settled, answer.states, strict=True):
+            self._held.discard(held)
+            if settled is Answer.FENCED:
+                self._meters.fenced += 1
+                claimed = held.claimed
+                log.warning(events.JOB_FENCED, job_id=claimed.id, type=claimed.type, queue=self._queue, at="settle")
+            elif state is not None:
+                self._meters.ended(state)
+                if self._verbose or state is JobState.DEAD:
+                    self._tell(held, state)
+        self._alone = max(0, self._alone - len(ended))
+
+    def isolate(self, ended: Sequence[Held], *, alone: bool) -> None:
+        """A call with these settlements breaks the script: they go one by one, and one that breaks it alone is dropped.
+
+        `alone`: the call carried nothing else. The dropped one's lease runs out and its job is
+        recovered, so that it is never lost.
+        """
+        if alone and len(ended) == 1:
+            [culprit] = ended
+            log.error(events.SETTLEMENT_REFUSED, job_id=culprit.claimed.id, queue=self._queue)
+            self._held.discard(culprit)
+            self._alone = max(0, self._alone - 1)
+        else:
+            self._ended.extendleft(reversed(ended))
+            self._alone = len(ended)
+
+    def _tell(self, held: Held, state: JobState) -> None:
+        settlement = settlement_of(held)
+        facts: dict[str, Any] = {"job_id": held.claimed.id, "type": held.claimed.type, "queue": self._queue}
+        if settlement.error_kind:
+            facts["error_kind"] = settlement.error_kind
+        if state is JobState.RETRYING:
+            facts["delay_ms"] = settlement.delay_ms
+        level = log.info if state is JobState.DEAD else log.debug
+        level(_EVENTS[state], attempt=held.claimed.attempt, **facts)
+
+
+def settlement_of(held: Held) -> Settlement:
+    """The settlement of an attempt that ended."""
+    if held.settlement is None:
+        raise ValueError(f"job {held.claimed.id} has not ended, or its lease is lost: there is nothing to settle")
+    return held.settlement

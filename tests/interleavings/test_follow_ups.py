@@ -24,7 +24,8 @@ def target(redis_url: str) -> Iterator[LiveQueue]:
 
 
 def complete_with_follow_ups(line: LiveQueue, *ids: str) -> None:
-    """A job of `line` completes and asks for further ones in the queue `target`."""
+    """A job of `line` completes and asks for further ones in the queue `target`, which has had jobs before."""
+    line.raw.hset("lf:{target}:meta", "seq", 0)
     line.add(id=PARENT)
     jobs = tuple(new_job("next", id=job_id, queue="target") for job_id in ids)
     assert line.settle(line.claim_one(), Outcome.COMPLETE, follow_ups=jobs) == "ok"

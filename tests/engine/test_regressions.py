@@ -36,6 +36,22 @@ def test_a_job_that_falls_due_in_a_repeated_exchange_wakes_a_worker(line: LiveQu
     assert line.take_wake_token()
 
 
+def test_a_job_that_falls_due_in_an_exchange_of_the_past_wakes_a_worker(line: LiveQueue) -> None:
+    """An older number claims nothing, but what it promotes is there to be claimed."""
+    line.add()
+    later = line.add(delay_ms=60_000)
+    line.exchange()
+    line.exchange(1)
+    line.take_wake_token()
+    line.make_due(later)
+
+    late = line.exchange(1, number=line.last_number - 1)
+
+    assert not late.claimed
+    assert late.more
+    assert line.take_wake_token()
+
+
 def test_what_happened_before_the_first_sweep_is_in_the_coarse_statistics_too(line: LiveQueue) -> None:
     """Buckets older than the last closed one were skipped when a queue was swept for the first time."""
     line.add()

@@ -19,6 +19,7 @@ from tests.model.clockwork import DAY_MS
 from tests.model.pictures import JobPicture
 from tests.model.queue_state import LOG, QueueState
 
+_ENDED_AS = {Outcome.FAIL: "failed", Outcome.RELEASE: "released", Outcome.CANCELLED: "cancelled"}
 KEY_USED = "its idempotency key was used for another job"
 
 
@@ -129,8 +130,9 @@ class AttemptModel(QueueState):
         settled = self.settle(settlements)
         self.promote(200)
         last = self.claims.get(run_id)
-        if want and last is not None and last[0] == number:
-            claimed = self._adopt(last[1], lease_ms)
+        if want and last is not None and last[0] >= number:
+            # The very number again, or one of the past, for whose claim nobody waits any more.
+            claimed = self._adopt(last[1] if last[0] == number else (), lease_ms)
             return Exchange(settled, claimed, "already_done", None, self.is_claimable())
         allowed = self._allowance()
         if self.paused:
@@ -274,7 +276,7 @@ class AttemptModel(QueueState):
 
     def _remember(self, job: JobPicture, settlement: Settlement) -> None:
         failed = settlement.outcome is Outcome.FAIL
-        outcome = ("timeout" if settlement.timed_out else "failed") if failed else settlement.outcome.value
+        outcome = _ENDED_AS[settlement.outcome] if not settlement.timed_out else "timeout"
         error = (settlement.error_kind, settlement.error_message, settlement.traceback) if failed else ("", "", "")
         self._add_history(job, outcome, job.token, error)
 

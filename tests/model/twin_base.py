@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from hypothesis import reject
 
+from leaseforge.enqueueing import register_queue
 from leaseforge.errors import InvalidTransition, JobNotFound, QueueNotFound, UniqueKeyTaken
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.requests import new_job
@@ -39,6 +40,9 @@ class TwinBase:
         """An empty database, and a model of it."""
         self._raw.config_set("maxmemory", 0)
         self._raw.flushdb()
+        for name in (LINE, SIDE):
+            # A store remembers for a while which names it has told; a server that lost all must be told anew.
+            self._store.run(register_queue(name, anew=True))
         self._clock = Clockwork(self._raw)
         self._models = {name: QueueModel(name, self._clock) for name in (LINE, SIDE)}
         self._is_full = False

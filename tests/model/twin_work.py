@@ -176,7 +176,7 @@ class WorkTwin(TwinBase):
                 # On its way to another queue a follow-up's id is its idempotency key, unless it has one.
                 keyed = [job if job.idempotency_key else replace(job, idempotency_key=job.id) for job in jobs]
                 expected = self._models[target].enqueue(keyed)
-                assert [(str(one.answer), one.id) for one in answer] == expected
+                assert [(str(one.answer), one.id) for one in answer.jobs] == expected
                 refused |= {job.id for job, (word, _) in zip(jobs, expected, strict=True) if word == "refused"}
             case "forwarded":
                 words = [str(word) for word in step.rest]

@@ -46,7 +46,7 @@ local function adopt(K, last, lease)
   if #scores > 0 then
     redis.call('ZADD', K.running, 'XX', unpack(scores))
   end
-  -- What this exchange promoted before it came here has woken nobody yet.
+  -- What this exchange settled and promoted before it came here has woken nobody yet.
   local more = redis.call('ZCARD', K.ready) > 0 and allowance(K, 1) > 0
   if more then
     wake(K)
@@ -66,7 +66,7 @@ local function claim(K, A)
     end
     -- Sent again long ago and under way all the time: nobody waits for what it would claim.
     if last and whole(last[1]) > whole(number) then
-      return { 'already_done', false, 0, {} }
+      return adopt(K, {}, lease)
     end
   end
   local allowed, paused, bucket, rate = allowance(K, want + 1)

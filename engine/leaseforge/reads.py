@@ -137,12 +137,17 @@ def throughput(*, seconds: int = 900, queue: str | None = None) -> Plan[Throughp
     if not names:
         return Throughput(limits.BUCKET_S, ())
     tables = yield from Batch([_stats_call(name, buckets) for name in names])
-    now_ms = max(now for now, _ in tables)
-    first = datetime.fromtimestamp((now_ms // 10_000 - buckets + 1) * 10, UTC)
-    sums = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*(t for _, t in tables), strict=True)]
+    # Queues read on the two sides of a step's end must not be added up one step apart.
+    first = max(now for now, _ in tables) // 10_000 - buckets + 1
+    sums = [[0] * len(SERIES) for _ in range(buckets)]
+    for now, rows in tables:
+        late = first - (now // 10_000 - buckets + 1)
+        for place, row in enumerate(rows[late:]):
+            sums[place] = [total + value for total, value in zip(sums[place], row, strict=True)]
+    start = datetime.fromtimestamp(first * 10, UTC)
     return Throughput(
         limits.BUCKET_S,
-        tuple(Point(first + timedelta(seconds=10 * index), *row) for index, row in enumerate(sums)),
+        tuple(Point(start + timedelta(seconds=10 * index), *row) for index, row in enumerate(sums)),
     )
 
 

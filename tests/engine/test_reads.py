@@ -167,6 +167,20 @@ def test_throughput_of_all_queues_is_their_sum_and_of_one_its_own(line: LiveQueu
     assert line.run(reads.throughput(seconds=10**9)).points[0].at < datetime.now(UTC)
 
 
+def test_queues_read_on_two_sides_of_a_steps_end_are_not_added_up_one_step_apart() -> None:
+    plan = reads.throughput(seconds=30)
+    next(plan)
+    plan.send(["a", "b"])
+    quiet = [0] * len(reads.SERIES)
+    busy = [1] * len(reads.SERIES)
+
+    with pytest.raises(StopIteration) as ended:
+        plan.send([(49_999, [quiet, busy, quiet]), (50_000, [busy, quiet, quiet])])
+
+    points = ended.value.value.points
+    assert [(int(point.at.timestamp()), point.enqueued) for point in points] == [(30, 2), (40, 0), (50, 0)]
+
+
 def test_without_any_queue_there_is_no_throughput(line: LiveQueue) -> None:
     assert line.run(reads.throughput()).points == ()
 

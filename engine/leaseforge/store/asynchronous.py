@@ -149,7 +149,7 @@ class Store:
 
     async def _once(self, command: Callable[[], Any]) -> Any:
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with self._slots, asyncio.timeout(self.timeout_s):
                 return await command()
         except (RedisError, OSError) as error:
             raise translate(error) from error

@@ -66,6 +66,10 @@
   live.addEventListener("gone", () => {
     if (!document.getElementById("dialog").open) location.reload();
   });
+  // The page was empty and is not any more: it looks quite different now.
+  live.addEventListener("htmx:sse:after:message", () => {
+    if (document.querySelector("[data-reload]")) location.reload();
+  });
   live.addEventListener("htmx:sse:error", (event) => {
     cut = true;
     show();

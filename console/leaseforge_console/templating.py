@@ -1,11 +1,24 @@
 """The template environment: everything escaped, nothing undefined, a handful of filters and two address functions."""
 
+import re
+
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
 
 from leaseforge_console.assets import StaticFiles, asset_dir
 from leaseforge_console.filters import FILTERS
 from leaseforge_console.paths import HOME
 from leaseforge_console.settings import ConsoleSettings
+
+_INDENTED = re.compile(r"(<pre\b.*?</pre>)|\n[ \t]+", re.DOTALL)
+
+
+class WithoutIndentation(Extension):
+    """Leaves the templates' own indentation out of pages: a third of their size. Data is never touched."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """The source with its lines moved to the left, except inside `pre`."""
+        return _INDENTED.sub(lambda found: found[1] or "\n", source)
 
 
 def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
@@ -16,7 +29,7 @@ def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
+        extensions=[WithoutIndentation],
     )
     templates.filters.update(FILTERS)
 

@@ -17,9 +17,12 @@ def prefixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def test_the_console_works_under_a_prefix(visit: Callable[..., Console], prefixed: Product) -> None:
-    enqueue(prefixed, "behind", count=2)
     console = visit(at=prefixed)
     assert console.page.url == f"{prefixed.url}/console"
+    expect(console.page.get_by_text("No job has been submitted yet")).to_be_visible()
+    console.watch.check()
+    enqueue(prefixed, "behind", count=2)
+    expect(console.page.get_by_role("region", name="Needs attention")).to_contain_text("No worker is running")
     expect(console.page.locator("#live")).to_have_attribute("data-state", "live")
 
     console.go_to("Queues")

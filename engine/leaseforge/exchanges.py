@@ -49,8 +49,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The end of one attempt, presented with the token it was claimed under.
 
     For a failure: `max_attempts` is the budget that holds for this job (0 = without limit),
@@ -74,8 +73,7 @@ class Settlement:
     follow_ups: tuple[NewJob, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     """A job in a worker's hands. `token` proves the claim, `fence` is its integer part for handlers.
 
     `attempt` counts from 1 over the job's life; times are Redis time in ms.

@@ -1,6 +1,7 @@
 """The header of a script is its contract: with the loader, with the Python call, and with what its body touches."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,12 @@ each_script = pytest.mark.parametrize(
 )
 
 
+@lru_cache
 def library(folder: Path) -> Library:
     return ENGINE if folder == ENGINE_FOLDER else Library(folder, base=ENGINE)
 
 
+@lru_cache
 def header(folder: Path, name: str) -> Header:
     return parse_header(library(folder).source(name))
 

@@ -169,6 +169,17 @@ def test_throughput_of_all_queues_is_their_sum_and_of_one_its_own(line: LiveQueu
     assert line.run(statistics.throughput(seconds=10**9)).points[0].at < datetime.now(UTC)
 
 
+def test_queues_read_on_two_sides_of_a_steps_end_are_not_added_up_one_step_apart() -> None:
+    quiet, busy = [0] * len(statistics.SERIES), [1] * len(statistics.SERIES)
+
+    call = statistics.add_call(
+        statistics.Step.TEN_SECONDS, 3, [(49_999, [quiet, busy, quiet]), (50_000, [busy, quiet, quiet])]
+    )
+
+    triples = list(zip(call.rest[::3], call.rest[1::3], call.rest[2::3], strict=True))
+    assert triples == [(3, name, 2) for name in statistics.SERIES]
+
+
 def test_only_one_process_at_a_time_adds_up(line: LiveQueue) -> None:
     assert line.run(statistics.add_up(holder="one"))
     assert not line.run(statistics.add_up(holder="two"))

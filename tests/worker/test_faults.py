@@ -140,6 +140,22 @@ async def test_a_drain_finishes_what_it_can_and_charges_nothing(store: Store, cr
     assert await all_ended(store, 24) == {"completed": 24}
 
 
+async def test_a_worker_that_cannot_reach_redis_still_stops_in_time(
+    durable_server: EmbeddedServer, durable_store: Store, processes: StartProcess, tmp_path: Path
+) -> None:
+    crew = Crew(processes, f"redis://127.0.0.1:{durable_server.port}/0", tmp_path)
+    worker = crew.worker(lease_s=1.0, drain_s=0.5)
+    await enqueue(durable_store, *many("wait_for_gate", 3))
+    await eventually(lambda: len(crew.noted("start")) == 3)
+
+    durable_server.stop()
+    worker.wait_for_output("redis_lost")
+    worker.signal(signal.SIGTERM)
+
+    assert worker.wait(within_s=15) == 0
+    assert [line["unsettled"] for line in log_lines(worker, "worker_drained")] == [3]
+
+
 async def test_a_handler_that_cannot_be_stopped_does_not_hold_up_the_end(store: Store, crew: Crew) -> None:
     worker = crew.worker(lease_s=1.0, drain_s=0.1)
     [job_id] = await enqueue(store, new_job("ignores_cancel"))

@@ -2,20 +2,24 @@
 
 import asyncio
 import json
+import os
+import signal
 import threading
 import time
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leaseforge import operations, reads
 from leaseforge.context import Context
+from leaseforge.embedded import EmbeddedServer
 from leaseforge.errors import StoreUnavailable
 from leaseforge.jobs import JobState
-from leaseforge.keys import worker_command_key
+from leaseforge.keys import queue_key, worker_command_key
 from leaseforge.requests import new_job
-from leaseforge.store import Store
+from leaseforge.store import Store, connect
 from leaseforge.tasks import Registry, task
 from leaseforge.workers import WorkerInfo, WorkerState
 from leaseforge_worker.demo import TASKS
@@ -205,6 +209,64 @@ async def test_a_job_sees_nothing_of_the_context_variables_of_the_one_before(sto
     async with a_worker(redis_url, stains, concurrency=1):
         ids = await enqueue(store, *many("stains", 5))
         assert {(await ended(store, job_id)).result for job_id in ids} == {b'"clean"'}
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "polite thread", "deaf thread"])
+async def test_a_job_an_operator_cancels_is_stopped_and_settled_cancelled(
+    store: Store, redis_url: str, kind: str
+) -> None:
+    release = threading.Event()
+
+    @task
+    async def coroutine(ctx: Context) -> None:
+        await asyncio.Event().wait()
+
+    @task(name="polite.thread")
+    def polite(ctx: Context) -> None:
+        while not ctx.cancelled:
+            time.sleep(0.01)
+        raise InterruptedError
+
+    @task(name="deaf.thread")
+    def deaf(ctx: Context) -> None:
+        release.wait(20)
+
+    async with a_worker(redis_url, coroutine, polite, deaf, lease_s=0.6):
+        [job_id] = await enqueue(store, new_job(kind.replace(" ", ".")))
+        await running(store, 1)
+        await store._client.hset(queue_key("default", f"job:{job_id}"), "cancel_requested", "1")
+        job = await ended(store, job_id)
+        release.set()
+
+    assert (job.state, job.failures) == (JobState.CANCELLED, 0)
+
+
+async def test_a_handler_can_see_that_its_lease_is_at_risk_and_finishes_when_redis_is_back(
+    tmp_path: Path,
+) -> None:
+    server = EmbeddedServer(tmp_path / "redis", port=free_port(), durable=False).start()
+    pid, url = server.pid, f"redis://127.0.0.1:{server.port}/0"
+    assert pid is not None
+    seen: list[bool] = []
+
+    @task
+    async def watches(ctx: Context) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        await eventually(lambda: ctx.lease_at_risk)
+        os.kill(pid, signal.SIGCONT)
+        await eventually(lambda: not ctx.lease_at_risk)
+        seen.append(ctx.cancelled)
+
+    try:
+        async with connect(url, retry_s=10.0) as store, a_worker(url, watches, lease_s=1.0) as worker:
+            [job_id] = await enqueue(store, new_job("watches"))
+            job = await ended(store, job_id, within_s=30)
+            assert not worker.link.degraded
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        server.stop()
+
+    assert (job.state, job.attempts, job.recoveries, seen) == (JobState.COMPLETED, 1, 0, [False])
 
 
 async def test_the_worker_reports_itself_and_what_it_runs_and_leaves_the_list(store: Store, redis_url: str) -> None:

@@ -22,7 +22,7 @@ from leaseforge_worker.threads import Threads
 
 log = structlog.get_logger()
 
-GRACE_S = 2.0
+GRACE_S = 1.0
 """How long an attempt that was told to stop may clean up before its slot is given to other jobs."""
 
 _NOTHING_SET = Options.decode(None)

@@ -11,12 +11,13 @@ from leaseforge_worker.attempt import GRACE_S
 from leaseforge_worker.custody import Custody
 from leaseforge_worker.held import Stop
 from leaseforge_worker.link import Link
-from leaseforge_worker.supervision import end
+from leaseforge_worker.supervision import end_tasks
 
 log = structlog.get_logger()
 
-FLUSH_S = 2.0
-"""How long the last settlements may take; what is not through by then is recovered when its lease ends."""
+TAIL_S = 1.8
+"""After the drain time: how long stopped handlers may clean up and the last settlements may take. What is not through
+by then is recovered when its lease ends."""
 _LOOK_S = 0.01
 
 
@@ -36,10 +37,12 @@ class Drain:
         custody.quiet()
         custody.give_back(pool.take_waiting())
         left = 0
-        if not await _until(lambda: not pool.running, within_s):
+        in_time = await _until(lambda: not pool.running, within_s)
+        end = time.monotonic() + TAIL_S
+        if not in_time:
             left = await self._release()
-        await _until(lambda: not custody.unsettled, FLUSH_S)
-        await self._pass_tokens_on()
+        await _until(lambda: not custody.unsettled, end - time.monotonic())
+        await self._pass_tokens_on(end - time.monotonic())
         log.info(
             events.WORKER_DRAINED,
             took_s=round(time.monotonic() - started, 3),
@@ -58,15 +61,15 @@ class Drain:
                 attempts.abandon(held)
         return len(left)
 
-    async def _pass_tokens_on(self) -> None:
+    async def _pass_tokens_on(self, within_s: float) -> None:
         """The wait may be cut off with a token in its hand: an empty exchange puts one back where work is left."""
-        await end([self._waits])
+        await end_tasks([self._waits])
         if self._link.degraded:
             return
         exchanges = self._custody.exchanges.values()
         for exchange in exchanges:
             exchange.woken()
-        await _until(lambda: not any(exchange.has_token for exchange in exchanges), FLUSH_S)
+        await _until(lambda: not any(exchange.has_token for exchange in exchanges), within_s)
 
 
 async def _until(condition: Callable[[], bool], within_s: float) -> bool:

@@ -38,7 +38,7 @@ class Pulse:
         return {loop: now - at for loop, at in list(self._beats.items())}
 
 
-async def end(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Cancels tasks until all have ended: a library that swallows a cancellation must not hold up the way out."""
     left = set(tasks)
     while left:

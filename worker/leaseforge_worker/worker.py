@@ -24,7 +24,7 @@ from leaseforge_worker.metrics import Exposition, Gauges, Meters
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
-from leaseforge_worker.supervision import Pulse, end, supervise
+from leaseforge_worker.supervision import Pulse, end_tasks, supervise
 from leaseforge_worker.ticker import Ticker
 from leaseforge_worker.waiting import Waiting
 
@@ -159,7 +159,7 @@ class Worker:
             finally:
                 self._stopping = True
                 await Drain(custody, waits, self.link).run(drain_s)
-                await end(loops)
+                await end_tasks(loops)
                 await asyncio.to_thread(self._leave, renewal, registration)
                 custody.close()
         log.info(events.WORKER_STOPPED, worker=self.run_id, abandoned=custody.attempts.abandoned)
@@ -196,7 +196,7 @@ class Worker:
 
     def _leave(self, renewal: Renewal, registration: Registration) -> None:
         """Off the list, in a thread: it talks to Redis with the renewal thread's connections."""
-        renewal.stop(within_s=1.0)
+        renewal.stop(within_s=0.2 if self.link.degraded else 1.0)
         if self.link.degraded:
             return
         try:

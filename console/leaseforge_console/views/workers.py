@@ -7,7 +7,7 @@ from leaseforge.workers import WorkerInfo, WorkerState
 from leaseforge_console.filters import plural
 from leaseforge_console.views.snapshot import Snapshot
 
-_MOST_RUNNING = 20
+_MOST_RUNNING = 8
 
 
 @dataclass(frozen=True, slots=True)

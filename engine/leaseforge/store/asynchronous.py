@@ -206,7 +206,7 @@ class Store:
 
     async def _once(self, command: Callable[[], Awaitable[R]]) -> R:
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with self._slots, asyncio.timeout(self.timeout_s):
                 return await command()
         except CLIENT_ERRORS as error:
             raise translate(error) from error

@@ -1,7 +1,6 @@
 """Both executors against the session's server, and a server of a test's own for what would disturb others."""
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -46,9 +45,3 @@ def own_line(own_server: OwnServer) -> Iterator[LiveQueue]:
     with LiveQueue(own_server.clean_database()) as queue:
         yield queue
         queue.audit()
-
-
-@pytest.fixture
-def own_data(tmp_path: Path) -> Path:
-    """Where a server of the test's own keeps its data."""
-    return tmp_path / "data"

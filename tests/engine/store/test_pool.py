@@ -54,6 +54,15 @@ async def test_callers_beyond_the_connections_wait_their_turn(line: LiveQueue) -
     await store.aclose()
 
 
+async def test_signs_of_life_wait_their_turn_too(line: LiveQueue) -> None:
+    numbered(line, 1)
+    store = connect(line.url, connections=2)
+
+    await asyncio.gather(*(store.ping() for _ in range(20)), *(store.info() for _ in range(5)), store.check())
+
+    await store.aclose()
+
+
 def test_threads_share_a_store(line: LiveQueue) -> None:
     ids = numbered(line, 40)
     heard: dict[int, str] = {}

@@ -1,0 +1,161 @@
+"""Takes the pictures of docs/screenshots: `python -m e2e.screenshots`, or `make screenshots`.
+
+Starts an installation of its own, gives it a shop's queues with a quarter of an hour behind them, and photographs
+every page wide in both themes and at 360 pixels.
+"""
+
+import math
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from e2e.conftest import FLAGS
+from e2e.console import Console
+from e2e.producing import enqueue, pause, wait_for_state
+from e2e.product import ADMIN, Product, running
+from e2e.watching import Watch
+from leaseforge.jobs import JobState
+from leaseforge.keys import queue_key
+from tests.support import Process
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
+SHOTS = {
+    "": {"width": 1440, "color_scheme": "light"},
+    "-dark": {"width": 1440, "color_scheme": "dark"},
+    "-narrow": {"width": 360, "color_scheme": "light"},
+}
+_WORKER = (Path(sys.executable).with_name("leaseforge"), "worker", "e2e.shop", "--demo")
+# Queue -> jobs a second that ended well over the last quarter of an hour.
+HISTORY = {"default": 210.0, "mail": 140.0, "billing": 31.0, "webhooks": 2.0}
+
+
+def main() -> int:
+    """Takes all pictures; says where they are."""
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as product, browsing() as browser:
+        jobs = furnish(product)
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for suffix, look in SHOTS.items():
+            photograph(browser, product, jobs, suffix, look)
+    print(f"{len(list(FOLDER.glob('*.png')))} pictures in {FOLDER}")
+    return 0
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """The machine's Chromium, else Playwright's."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def furnish(product: Product) -> Mapping[str, str]:
+    """A shop with trouble: a failing payment provider, a queue nobody serves, a paused one. Returns jobs to show."""
+    product.workers.append(
+        Process(
+            [*_WORKER, "--queues", "default,mail,billing,webhooks", "--concurrency", "32"],
+            output_file=product.folder / "shop.log",
+            env={"LEASEFORGE_REDIS_URL": product.redis_url, "LEASEFORGE_METRICS_ADDR": "127.0.0.1:0"},
+        )
+    )
+    product.workers[0].wait_for_output("worker_started")
+    orders = [
+        enqueue(
+            product,
+            "billing",
+            type="charge_card",
+            payload={
+                "order": 90_312 + number,
+                "amount": {"value": f"{number % 90 + 9.90:.2f}", "currency": "EUR"},
+                "card_token": "tok_1PqX",
+                "note": "gift — wrap it",
+            },
+            tags=("checkout", "eu"),
+            max_attempts=3,
+            priority=10,
+            traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        )[0]
+        for number in range(12)
+    ]
+    [mail] = enqueue(product, "mail", type="send_email", payload={"to": "ada@example.org", "template": "welcome"})
+    enqueue(product, "mail", count=60, type="send_email", payload={"to": "ada@example.org", "template": "welcome"})
+    enqueue(product, "webhooks", count=8, payload={"event": "order.paid"})
+    for order in orders:
+        wait_for_state(product, order, JobState.DEAD)
+    wait_for_state(product, mail, JobState.COMPLETED)
+    sync = enqueue(product, "default", count=21, type="sync_crm", payload={"account": "4711"})
+    for job_id in sync:
+        wait_for_state(product, job_id, JobState.RUNNING)
+    enqueue(product, "media", count=41, type="resize_video", payload={"video": "launch.mp4"})
+    enqueue(product, "reports", count=28, type="weekly_report", payload={"week": 48})
+    enqueue(product, "mail", count=9, type="send_email", payload={"to": "ada@example.org"}, delay_ms=3_600_000)
+    pause(product, ["reports"])
+    remember(product)
+    return {"job-dead": orders[-1], "job-running": sync[0], "job-completed": mail}
+
+
+def remember(product: Product) -> None:
+    """Writes the counters of an hour that did not happen, and of the minutes in which the pictures are taken."""
+    pick = random.Random(7)
+    now = int(time.time() // 10)
+    with redis.Redis.from_url(product.redis_url) as raw:
+        for queue, rate in HISTORY.items():
+            for back in range(-60, 361):
+                swing = 1 + 0.18 * math.sin(back / 17) + pick.uniform(-0.07, 0.07)
+                failed = 40 * math.exp(-(((back - 24) / 4) ** 2)) if queue == "billing" else rate * 0.004
+                done = rate * 10 * swing
+                enqueued = done * pick.uniform(0.98, 1.05) + failed
+                counts = {"completed": int(done), "enqueued": int(enqueued), "failed": int(failed * 10)}
+                raw.hset(queue_key(queue, f"stats:10:{now - back}"), mapping=counts)
+
+
+def photograph(
+    browser: Browser, product: Product, jobs: Mapping[str, str], suffix: str, look: Mapping[str, object]
+) -> None:
+    """Every page in one look."""
+    width = int(str(look["width"]))
+    context = browser.new_context(
+        viewport={"width": width, "height": 900 if width > 700 else 740},
+        color_scheme="dark" if look["color_scheme"] == "dark" else "light",
+    )
+    page = context.new_page()
+    console = Console(page, Watch(page, scripted=True), product.url)
+    console.open("/login")
+    keep(page, f"login{suffix}")
+    console.log_in(*ADMIN)
+    pages = {
+        "overview": "",
+        "queues": "/queues",
+        "queue": "/queues/billing?state=dead",
+        "workers": "/workers",
+        "find": "/find?q=8f3b0c52-6d0e-4b7b-9d0c-2f6d1b7f3c11",
+        **{name: f"/jobs/{job_id}" for name, job_id in jobs.items()},
+    }
+    for name, path in pages.items():
+        console.open(path)
+        if name != "find":
+            page.locator("#live[data-state=live]").wait_for()
+        keep(page, f"{name}{suffix}")
+    console.open("/queues")
+    console.purge("media")
+    console.dialog.wait_for()
+    keep(page, f"purge{suffix}", whole=False)
+    context.close()
+
+
+def keep(page: Page, name: str, *, whole: bool = True) -> None:
+    """One picture; what still moves is shown at rest."""
+    page.evaluate("document.getAnimations().forEach((a) => { try { a.finish() } catch { a.cancel() } })")
+    page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

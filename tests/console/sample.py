@@ -5,7 +5,7 @@ from typing import Any
 
 from leaseforge.jobs import Attempt, Job, JobError, JobState, Options
 from leaseforge.queues import QueueInfo
-from leaseforge.reads import Point, Throughput
+from leaseforge.statistics import Point, Throughput
 from leaseforge.workers import Running, WorkerInfo, WorkerState
 from leaseforge_console.views.snapshot import Snapshot
 

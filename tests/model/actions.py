@@ -17,6 +17,13 @@ LINE, SIDE, NOWHERE = "line", "side", "sys"
 """Two queues that work, and a name that is none: what is meant for it is refused for good."""
 
 LEASES_MS = (60_000, 120_000)
+APT: Mapping[str, frozenset[JobState]] = {
+    "retry": frozenset({JobState.DEAD}),
+    "requeue": frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD}),
+    "cancel": frozenset({JobState.SCHEDULED, JobState.READY, JobState.RUNNING, JobState.RETRYING}),
+    "delete": frozenset(JobState) - {JobState.RUNNING},
+}
+"""The states of the jobs that operators mostly mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,16 @@ class Order:
     created_by: str | None = None
 
 
+Whose = Literal["own", "zombie", "any"]
+"""A running job under its token; a job that goes on without the token's owner, or runs again; any token ever given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an attempt may end. `old` picks any token ever given, else it is one of a running job."""
+    """How an attempt may end, and which."""
 
     pick: int
-    old: bool
+    whose: Whose
     outcome: Outcome
     delay_ms: int
     permanent: str
@@ -84,11 +95,11 @@ class OldExchange:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What an attempt says while it runs. Each of `held` picks a running job, or any token ever given."""
+    """What attempts say while they run."""
 
     kind: Literal["renew", "progress", "log"]
     queue: str
-    held: tuple[tuple[int, bool], ...]
+    held: tuple[tuple[int, Whose], ...]
     number: int
     times: int
 
@@ -111,9 +122,11 @@ class PassTime:
 
 @dataclass(frozen=True, slots=True)
 class Operate:
+    """`apt` picks a job that the action is meant for, else it is any ever asked for, one that is gone included."""
+
     kind: Literal["retry", "requeue", "cancel", "delete"]
     pick: int
-    state: JobState | None
+    apt: bool
     repeats: bool
     payload: bytes | None
     times: int
@@ -153,9 +166,12 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    kind: Literal["crash", "scripts gone", "full", "room again", "wake token lost"]
+    """`full` lasts for a few actions."""
+
+    kind: Literal["crash", "scripts gone", "full", "wake token lost"]
     queue: str
     worker: str
+    lasts: int
 
 
 Action = (
@@ -181,16 +197,8 @@ _PICK = st.integers(0, 30)
 _LIMIT = st.sampled_from([200, 200, 1, 2])
 _LEASE = st.sampled_from([LEASES_MS[0], LEASES_MS[0], LEASES_MS[0], LEASES_MS[1]])
 _STATE = st.sampled_from(list(JobState))
-_OLD = st.sampled_from([False, False, False, True])
-
-
-_FITTING: Mapping[str, Sequence[JobState | None]] = {
-    "retry": (JobState.DEAD, JobState.DEAD, JobState.DEAD, None),
-    "requeue": (JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD, None),
-    "cancel": (JobState.RUNNING, JobState.READY, JobState.SCHEDULED, JobState.RETRYING, None),
-    "delete": (*JobState, None),
-}
-"""Jobs an operator's action is mostly meant for; None for any job, one that is gone included."""
+_SELDOM = st.sampled_from([False, False, False, True])
+_WHOSE: st.SearchStrategy[Whose] = st.sampled_from(["own", "own", "own", "own", "zombie", "zombie", "any"])
 
 
 def _some(strategy: st.SearchStrategy[Any], low: int, high: int) -> st.SearchStrategy[Any]:
@@ -201,8 +209,8 @@ _ORDER = st.builds(
     Order,
     type=st.sampled_from("ab"),
     priority=st.sampled_from([0, 0, 0, 1, -1, 2**31 - 1]),
-    delay_ms=st.sampled_from([0, 0, 0, GRID_MS, 6 * GRID_MS]),
-    at_ms=st.sampled_from([None, None, None, -GRID_MS, 0, 2 * GRID_MS]),
+    delay_ms=st.sampled_from([0, 0, 0, 0, 0, GRID_MS, 6 * GRID_MS]),
+    at_ms=st.sampled_from([None, None, None, None, -GRID_MS, 0, 2 * GRID_MS]),
     unique=st.sampled_from([None, None, None, None, "u1", "u2"]),
     unique_ttl_ms=st.sampled_from([86_400_000, 3 * GRID_MS]),
     idem=st.sampled_from([None, None, None, None, "i1", "i2"]),
@@ -212,7 +220,7 @@ _ORDER = st.builds(
 _ENDING = st.builds(
     Ending,
     pick=_PICK,
-    old=_OLD,
+    whose=_WHOSE,
     outcome=st.sampled_from([Outcome.COMPLETE, Outcome.COMPLETE, Outcome.FAIL, Outcome.FAIL, *Outcome]),
     delay_ms=st.sampled_from([0, GRID_MS, 3 * GRID_MS]),
     permanent=st.sampled_from(["", "", "", "bad_payload"]),
@@ -246,80 +254,77 @@ def _exchange(want: tuple[int, int], endings: tuple[int, int]) -> st.SearchStrat
     )
 
 
-_WEIGHTED: Sequence[tuple[int, st.SearchStrategy[Any]]] = (
-    (5, st.builds(Enqueue, queue=_QUEUE, orders=_some(_ORDER, 1, 3), times=_TIMES)),
-    (
-        1,
-        st.builds(EnqueueAgain, pick=_PICK, how=st.sampled_from(["request", "key", "key and another body"])),
-    ),
-    (6, _exchange((1, 3), (0, 0))),
-    (6, _exchange((0, 2), (1, 3))),
-    (1, st.builds(OldExchange, pick=_PICK, want=st.integers(0, 3), lease_ms=_LEASE)),
-    (
-        3,
-        st.builds(
-            Beat,
-            kind=st.sampled_from(["renew", "progress", "log"]),
-            queue=_QUEUE,
-            held=_some(st.tuples(_PICK, _OLD), 1, 3),
-            number=st.integers(1, 3),
-            times=_TIMES,
-        ),
-    ),
-    (
-        3,
-        st.builds(
-            Sweep,
-            kind=st.sampled_from(["tick", "tick", "promote", "recover", "recover", "trim", "trim"]),
-            queue=_QUEUE,
-            limit=_LIMIT,
-            number=st.integers(0, 2),
-        ),
-    ),
-    (3, st.builds(PassTime, steps=st.sampled_from([2, 7, 7, 13]), swept=st.just(True))),
-    (
-        2,
-        st.builds(
-            PassTime, steps=st.sampled_from([1, 1, 2, 3, 7, 13, 61, 800, 8641, 8641 * 91, -1, -3]), swept=st.just(False)
-        ),
-    ),
-    (
-        5,
-        st.sampled_from(["retry", "retry", "requeue", "cancel", "cancel", "delete"]).flatmap(
-            lambda kind: st.builds(
-                Operate,
-                kind=st.just(kind),
-                pick=_PICK,
-                state=st.sampled_from(_FITTING[kind]),
-                repeats=_OLD,
-                payload=st.sampled_from([None, b"{}", b"x" * 20_000]),
-                times=_TIMES,
-            )
-        ),
-    ),
-    (
-        2,
-        st.builds(
-            Switch,
-            kind=st.sampled_from(["pause", "resume", "resume", "configure", "configure"]),
-            queue=_QUEUE,
-            changes=_CHANGES,
-            times=_TIMES,
-        ),
-    ),
-    (1, st.builds(Look, queue=_QUEUE, state=_STATE)),
-    (1, st.builds(Purge, queue=_QUEUE, pick=st.integers(0, 3), times=_TIMES)),
-    (2, st.builds(Forward, queue=_QUEUE, limit=st.sampled_from([50, 1]), stops_after=st.sampled_from([9, 9, 1, 2, 3]))),
-    (
-        2,
-        st.builds(
-            Mishap,
-            kind=st.sampled_from(["crash", "scripts gone", "full", "room again", "room again", "wake token lost"]),
-            queue=_QUEUE,
-            worker=_WORKER,
-        ),
-    ),
+_ENQUEUE = st.builds(Enqueue, queue=_QUEUE, orders=_some(_ORDER, 1, 4), times=_TIMES)
+_AGAIN = st.builds(EnqueueAgain, pick=_PICK, how=st.sampled_from(["request", "key", "key and another body"]))
+_OLD_EXCHANGE = st.builds(OldExchange, pick=_PICK, want=st.integers(0, 3), lease_ms=_LEASE)
+_BEAT = st.builds(
+    Beat,
+    kind=st.sampled_from(["renew", "progress", "log"]),
+    queue=_QUEUE,
+    held=_some(st.tuples(_PICK, _WHOSE), 1, 3),
+    number=st.integers(1, 3),
+    times=_TIMES,
 )
+_SWEEP = st.builds(
+    Sweep,
+    kind=st.sampled_from(["tick", "tick", "promote", "recover", "recover", "trim", "trim"]),
+    queue=_QUEUE,
+    limit=_LIMIT,
+    number=st.integers(0, 2),
+)
+_SWEPT_TIME = st.builds(PassTime, steps=st.sampled_from([2, 7, 7, 13]), swept=st.just(True))
+_TIME = st.builds(
+    PassTime, steps=st.sampled_from([1, 1, 2, 3, 7, 13, 61, 800, 8641, 8641 * 91, -1, -3]), swept=st.just(False)
+)
+_OPERATE = st.builds(
+    Operate,
+    kind=st.sampled_from(["retry", "retry", "requeue", "requeue", "cancel", "cancel", "delete"]),
+    pick=_PICK,
+    apt=st.sampled_from([True, True, True, False]),
+    repeats=_SELDOM,
+    payload=st.sampled_from([None, b"{}", b"x" * 20_000]),
+    times=_TIMES,
+)
+_SWITCH = st.builds(
+    Switch,
+    kind=st.sampled_from(["pause", "resume", "resume", "configure", "configure", "configure"]),
+    queue=_QUEUE,
+    changes=_CHANGES,
+    times=_TIMES,
+)
+_LOOK = st.builds(Look, queue=_QUEUE, state=_STATE)
+_PURGE = st.builds(Purge, queue=_QUEUE, pick=st.integers(0, 3), times=_TIMES)
+_FORWARD = st.builds(
+    Forward, queue=_QUEUE, limit=st.sampled_from([50, 1]), stops_after=st.sampled_from([9, 9, 1, 2, 3])
+)
+_MISHAP = st.builds(
+    Mishap,
+    kind=st.sampled_from(["crash", "scripts gone", "full", "wake token lost"]),
+    queue=_QUEUE,
+    worker=_WORKER,
+    lasts=st.integers(2, 6),
+)
+
+_WEIGHTED: Sequence[tuple[int, st.SearchStrategy[Any]]] = (
+    (10, _ENQUEUE),
+    (2, _AGAIN),
+    (12, _exchange((1, 3), (0, 0))),
+    (14, _exchange((0, 2), (1, 3))),
+    (2, _OLD_EXCHANGE),
+    (5, _BEAT),
+    (6, _SWEEP),
+    (6, _SWEPT_TIME),
+    (4, _TIME),
+    (10, _OPERATE),
+    (3, _SWITCH),
+    (2, _LOOK),
+    (1, _PURGE),
+    (4, _FORWARD),
+    (3, _MISHAP),
+)
+
+FIRST: st.SearchStrategy[Action] = st.builds(Enqueue, queue=st.just(LINE), orders=_some(_ORDER, 2, 5), times=st.just(1))
+"""What every example begins with."""
 
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(
     [index for index, (weight, _) in enumerate(_WEIGHTED) for _ in range(weight)]

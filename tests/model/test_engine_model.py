@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from leaseforge.store import connect_sync
-from tests.model.actions import ACTIONS, Action
+from tests.model.actions import ACTIONS, FIRST, Action
 from tests.model.twin import Twin
 
 
@@ -22,9 +22,10 @@ class EngineMachine(RuleBasedStateMachine):
 
     twin: Twin
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(action=FIRST)
+    def begin(self, action: Action) -> None:
         self.twin.begin()
+        self.twin.act(action)
 
     @rule(action=ACTIONS)
     def act(self, action: Action) -> None:

@@ -8,7 +8,7 @@ from leaseforge import exchanges, operations, reads
 from leaseforge.errors import QueueNotFound
 from leaseforge.jobs import JobState
 from tests.model import actions, queue_model
-from tests.model.actions import Action
+from tests.model.actions import APT, Action
 from tests.model.clockwork import GRID_MS
 from tests.model.pictures import ENDED
 from tests.model.script_calls import script_call
@@ -23,6 +23,9 @@ class Twin(WorkTwin):
 
     def act(self, action: Action) -> None:
         """Does one action to both sides."""
+        if self._full_for:
+            self._full_for -= 1
+            self._raw.config_set("maxmemory", 1 if self._full_for else 0)
         match action:
             case actions.Enqueue():
                 jobs = [self._request(action.queue, order) for order in action.orders]
@@ -113,7 +116,7 @@ class Twin(WorkTwin):
     def _operate(self, action: actions.Operate) -> None:
         if not self._requests:
             return
-        job_id, model = self._any_job(action.pick, action.state)
+        job_id, model = self._any_job(action.pick, APT[action.kind] if action.apt else frozenset())
         self._operations += 0 if action.repeats else 1
         operation = f"operation-{self._operations}"
         for _ in range(action.times):
@@ -192,10 +195,7 @@ class Twin(WorkTwin):
                 self._raw.script_flush()
             case "full":
                 self._raw.config_set("maxmemory", 1)
-                self._is_full = True
-            case "room again":
-                self._raw.config_set("maxmemory", 0)
-                self._is_full = False
+                self._full_for = action.lasts
             case "wake token lost":
                 self._raw.lpop(f"lf:{{{action.queue}}}:wake")
                 self._models[action.queue].wake = 0

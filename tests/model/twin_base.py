@@ -45,7 +45,7 @@ class TwinBase:
             self._store.run(register_queue(name, anew=True))
         self._clock = Clockwork(self._raw)
         self._models = {name: QueueModel(name, self._clock) for name in (LINE, SIDE)}
-        self._is_full = False
+        self._full_for = 0
         self._clock_went_back = False
         self._requests: dict[str, tuple[Order, NewJob]] = {}
         self._issued: list[tuple[str, str]] = []
@@ -104,10 +104,10 @@ class TwinBase:
         most = self._requests[job_id][0].max_attempts
         return DEFAULT_ATTEMPTS if most is None else most
 
-    def _any_job(self, pick: int, state: JobState | None) -> tuple[str, QueueModel]:
-        """A job in that state, if there is one; else any ever asked for, one that is gone included."""
+    def _any_job(self, pick: int, states: frozenset[JobState]) -> tuple[str, QueueModel]:
+        """A job in one of those states, if there is one; else any ever asked for, one that is gone included."""
         living = [(job_id, model) for model in self._models.values() for job_id in model.jobs]
-        fitting = [(job_id, model) for job_id, model in living if model.jobs[job_id].state == state]
+        fitting = [(job_id, model) for job_id, model in living if model.jobs[job_id].state in states]
         if fitting:
             return picked(fitting, pick)
         job_id = picked(list(self._requests), pick)

@@ -10,7 +10,7 @@ from leaseforge.errors import StoreFull
 from leaseforge.exchanges import Exchanged, Outcome, Settlement
 from leaseforge.jobs import NewJob
 from tests.model import actions, attempt_model
-from tests.model.actions import NOWHERE, Ending
+from tests.model.actions import NOWHERE, Ending, Whose
 from tests.model.attempt_model import ClaimedJob
 from tests.model.queue_model import QueueModel
 from tests.model.twin_base import TwinBase, check_wait, picked
@@ -27,9 +27,9 @@ class WorkTwin(TwinBase):
             try:
                 stored = self._store.run(operations.enqueue_many(jobs))
             except StoreFull:
-                assert self._is_full
+                assert self._full_for
             else:
-                assert not self._is_full
+                assert not self._full_for
                 assert [(str(one.answer), one.id) for one in stored] == self._models[queue].enqueue(jobs)
             self._compare()
 
@@ -95,7 +95,7 @@ class WorkTwin(TwinBase):
         return attempt_model.Exchange(settled, claimed, str(reply.status), reply.wait_ms, reply.more)
 
     def _settlement(self, queue: str, ending: Ending) -> Settlement | None:
-        held = self._held(queue, ending.pick, ending.old)
+        held = self._held(queue, ending.pick, ending.whose)
         if held is None:
             return None
         is_failure, is_success = ending.outcome is Outcome.FAIL, ending.outcome is Outcome.COMPLETE
@@ -114,15 +114,20 @@ class WorkTwin(TwinBase):
             follow_ups=tuple(self._request(target, replace(order, at_ms=None)) for target, order in follow_ups),
         )
 
-    def _held(self, queue: str, pick: int, old: bool) -> tuple[str, str] | None:
-        """A running job of the queue and its token; or any pair ever given out, by any queue."""
-        running = self._models[queue].running()
-        if running and not old:
-            return picked(running, pick)
-        return picked(self._issued, pick) if self._issued else None
+    def _held(self, queue: str, pick: int, whose: Whose) -> tuple[str, str] | None:
+        """A job's id and a token for it."""
+        model = self._models[queue]
+        pool = model.running()
+        if whose == "zombie":
+            late = [pair for pair in self._issued if pair[0] in model.jobs and pair not in pool]
+            running_anew = [pair for pair in late if model.jobs[pair[0]].state == "running"]
+            pool = running_anew or late
+        if not pool or whose == "any":
+            pool = self._issued
+        return picked(pool, pick) if pool else None
 
     def _beat(self, action: actions.Beat) -> None:
-        held = [pair for pick, old in action.held if (pair := self._held(action.queue, pick, old))]
+        held = [pair for pick, whose in action.held if (pair := self._held(action.queue, pick, whose))]
         if not held:
             return
         model, queue = self._models[action.queue], action.queue

@@ -148,13 +148,13 @@ ORDER = (
     mutant(
         "purge beyond what was shown",
         "jobs that arrived after the operator saw the count go too",
-        "engine/transitions/test_purge.py",
+        "engine/transitions/test_purge_bounds.py",
         ("lua/purge.lua", "if seq > bound then", "if false then"),
     ),
     mutant(
         "purge of what came back",
         "jobs released or recovered since the operator saw the count go too",
-        "engine/transitions/test_purge.py",
+        "engine/transitions/test_purge_bounds.py engine/transitions/test_purge.py",
         ("lua/purge.lua", "whole(values[2]) > as_of then", "false then"),
     ),
     mutant(
@@ -436,7 +436,7 @@ STORE = (
     mutant(
         "a moving slot is a defect",
         "workers give up while a slot of the cluster moves",
-        "engine/store/test_retries.py cluster/test_slot_move.py",
+        "cluster/test_slot_move.py",
         ("store/faults.py", "    faults.ClusterError,\n", ""),
     ),
     mutant(

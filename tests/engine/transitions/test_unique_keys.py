@@ -148,3 +148,15 @@ def test_a_key_whose_holder_vanished_does_not_block(line: LiveQueue) -> None:
     line.raw.set(line.key(f"unique:{KEY}"), "00000000-0000-4000-8000-000000000000")
 
     assert request(line).answer is Answer.CREATED
+
+
+def test_an_ended_job_leaves_the_key_to_the_one_that_took_it_when_its_time_was_over(line: LiveQueue) -> None:
+    first = request(line)
+    claimed = line.claim_one()
+    line.raw.delete(line.key(f"unique:{KEY}"))
+    successor = request(line)
+
+    line.settle(claimed, Outcome.COMPLETE)
+
+    assert (first.answer, successor.answer) == (Answer.CREATED, Answer.CREATED)
+    assert line.raw.get(line.key(f"unique:{KEY}")).decode() == successor.id

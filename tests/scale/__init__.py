@@ -1,0 +1,1 @@
+"""The engine with a million jobs: loaded fast, measured, reported."""

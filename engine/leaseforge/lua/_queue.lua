@@ -45,18 +45,28 @@ local function count_duration(kind, ms)
   shape[name] = (shape[name] or 0) + 1
 end
 
+-- For what only counts or wakes, after the writes: damaged or foreign data in its way must not hide
+-- what the script has done. Any other inner error is raised, as everywhere.
+local function spare(reply)
+  local fault = type(reply) == 'table' and reply.err
+  if fault and not (string.find(fault, 'WRONGTYPE', 1, true) or string.find(fault, 'integer', 1, true)
+      or string.find(fault, 'overflow', 1, true)) then
+    error(fault)
+  end
+  return reply
+end
+
 local function flush(K)
   if next(tally) == nil and next(shape) == nil then
     return
   end
   local bucket = PREFIX .. 'stats:10:' .. text(math.floor(NOW / 10000))
-  -- A total that cannot be written must not hide what the script has done by now.
   for name, n in pairs(tally) do
-    redis.pcall('HINCRBY', K.counts, name, text(n))
-    redis.pcall('HINCRBY', bucket, name, text(n))
+    spare(redis.pcall('HINCRBY', K.counts, name, text(n)))
+    spare(redis.pcall('HINCRBY', bucket, name, text(n)))
   end
   for name, n in pairs(shape) do
-    redis.pcall('HINCRBY', bucket, name, text(n))
+    spare(redis.pcall('HINCRBY', bucket, name, text(n)))
   end
   redis.call('PEXPIRE', bucket, 7200000)
 end
@@ -77,17 +87,17 @@ local function check_sets(K)
   sets_checked = true
 end
 
--- One token at most: it tells one idle worker that something can be claimed. Comes after the writes,
--- so a foreign key in its place is left to the workers that wait on it, who fail loudly.
+-- One token at most: it tells one idle worker that something can be claimed. A foreign key in its
+-- place is left to the workers that wait on it, who fail loudly.
 local function wake(K)
-  if redis.pcall('LLEN', K.wake) == 0 then
+  if spare(redis.pcall('LLEN', K.wake)) == 0 then
     redis.call('RPUSH', K.wake, '1')
   end
 end
 
 -- Wakes a worker if a job could be claimed now.
 local function wake_if_claimable(K)
-  if redis.call('ZCARD', K.ready) > 0 and redis.pcall('HGET', K.meta, 'paused') ~= '1' then
+  if redis.call('ZCARD', K.ready) > 0 and spare(redis.pcall('HGET', K.meta, 'paused')) ~= '1' then
     wake(K)
   end
 end

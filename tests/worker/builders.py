@@ -47,7 +47,7 @@ def claimed(
         "recoveries": 0,
         "replays": 0,
         "priority": 0,
-        "options": options or Options(),
+        "options": options or Options.decode(None),
         "created_at_ms": 1_700_000_000_000,
         "ready_at_ms": 1_700_000_000_500,
         "tags": (),

@@ -168,6 +168,21 @@ async def test_fast_jobs_do_not_stay_with_a_worker_whose_slots_are_all_taken_by_
         assert await all_ended(store, 3302) == {"completed": 3302}
 
 
+async def test_plain_functions_share_as_many_threads_as_there_are_slots(store: Store, redis_url: str) -> None:
+    names: set[str] = set()
+
+    @task
+    def note(ctx: Context) -> None:
+        names.add(threading.current_thread().name)
+        time.sleep(0.005)
+
+    await enqueue(store, *many("note", 60))
+    async with a_worker(redis_url, note, concurrency=3):
+        assert await all_ended(store, 60) == {"completed": 60}
+
+    assert names == {"handler-1", "handler-2", "handler-3"}
+
+
 async def test_a_timeout_is_an_ordinary_failure(store: Store, redis_url: str) -> None:
     @task(timeout_s=0.05, max_attempts=2, backoff="fixed", backoff_base_s=0.01)
     async def forever(ctx: Context) -> None:

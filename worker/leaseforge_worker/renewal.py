@@ -100,6 +100,8 @@ class Renewal:
             self._pulse.beat("renewal")
             if not self._early:
                 self._wake.wait(max(0.0, due - self._clock()))
+            if self._stopped:
+                return
             self._wake.clear()
             self._early = False
             started = self._clock()

@@ -65,19 +65,29 @@ local function count_duration(K, kind, ms, job_type)
   count_type(K, kind .. ':' .. class, job_type)
 end
 
+-- For what only counts or wakes, after the writes: damaged or foreign data in its way must not hide
+-- what the script has done. Any other inner error is raised, as everywhere.
+local function spare(reply)
+  local fault = type(reply) == 'table' and reply.err
+  if fault and not (string.find(fault, 'WRONGTYPE', 1, true) or string.find(fault, 'integer', 1, true)
+      or string.find(fault, 'overflow', 1, true)) then
+    error(fault)
+  end
+  return reply
+end
+
 local function flush(K)
   if next(tally) == nil and next(shape) == nil then
     return
   end
   local bucket = PREFIX .. 'stats:10:' .. text(math.floor(NOW / 10000))
   local is_new = false
-  -- A total that cannot be written must not hide what the script has done by now.
   for name, n in pairs(tally) do
-    redis.pcall('HINCRBY', K.counts, name, text(n))
-    is_new = redis.pcall('HINCRBY', bucket, name, text(n)) == n or is_new
+    spare(redis.pcall('HINCRBY', K.counts, name, text(n)))
+    is_new = spare(redis.pcall('HINCRBY', bucket, name, text(n))) == n or is_new
   end
   for name, n in pairs(shape) do
-    is_new = redis.pcall('HINCRBY', bucket, name, text(n)) == n or is_new
+    is_new = spare(redis.pcall('HINCRBY', bucket, name, text(n))) == n or is_new
   end
   if is_new then
     redis.call('PEXPIRE', bucket, 7200000)
@@ -104,7 +114,7 @@ end
 -- a queue with a rate what its bucket holds, and the rate per s. The cap counts the running set,
 -- never a counter.
 local function allowance(K, want)
-  local meta = redis.pcall('HMGET', K.meta, 'paused', 'max_running', 'rate', 'burst', 'tokens', 'tokens_at')
+  local meta = spare(redis.pcall('HMGET', K.meta, 'paused', 'max_running', 'rate', 'burst', 'tokens', 'tokens_at'))
   if meta[1] == '1' then
     return 0, true
   end
@@ -121,10 +131,10 @@ local function allowance(K, want)
   return math.max(0, allowed), false, bucket, rate
 end
 
--- One token at most: it tells one idle worker that something can be claimed. Comes after the writes,
--- so a foreign key in its place is left to the workers that wait on it, who fail loudly.
+-- One token at most: it tells one idle worker that something can be claimed. A foreign key in its
+-- place is left to the workers that wait on it, who fail loudly.
 local function wake(K)
-  if redis.pcall('LLEN', K.wake) == 0 then
+  if spare(redis.pcall('LLEN', K.wake)) == 0 then
     redis.call('RPUSH', K.wake, '1')
   end
 end

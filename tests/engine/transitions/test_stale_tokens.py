@@ -1,9 +1,9 @@
 """Fencing: a token that is no longer the job's changes nothing, whatever is tried with it and however it went stale."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from leaseforge import operations
 from leaseforge.answers import Answer

@@ -9,6 +9,7 @@ from leaseforge.calls import Call
 from leaseforge.errors import ScriptFault
 from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import JobState
+from leaseforge.store import connect_sync
 from tests.support.live_queue import LEASE_MS, LiveQueue
 from tests.support.sample_calls import sample_calls
 
@@ -95,6 +96,30 @@ def test_what_only_counts_or_wakes_does_not_keep_a_transition_from_happening(
     line.raw.restore(line.key("counts"), 0, kept)
     held = sum(len(line.snapshot().sets[state]) for state in SETS)
     line.raw.hset(line.key("counts"), mapping={"enqueued": held, "purged": 0, "trimmed": 0, "deleted": 0})
+
+
+def test_a_command_that_is_not_allowed_is_never_passed_over(line: LiveQueue) -> None:
+    """Without rights to look at the wake list every worker would sleep for ever, and nothing would say so."""
+    job_id = line.add()
+    claimed = line.claim_one()
+    line.raw.execute_command("ACL", "SETUSER", "narrow", "on", "nopass", "~*", "+@all", "-llen")
+    call = exchanges.exchange(
+        line.name,
+        run_id="w1",
+        number=99,
+        lease_ms=LEASE_MS,
+        want=0,
+        settlements=[Settlement(job_id, claimed.token, Outcome.RELEASE)],
+    )
+
+    with (
+        connect_sync(line.url.replace("redis://", "redis://narrow:any@")) as store,
+        pytest.raises(ScriptFault, match=r"NOPERM|permission|can't run"),
+    ):
+        store.run(call)
+
+    line.raw.execute_command("ACL", "DELUSER", "narrow")
+    assert line.state(job_id) is JobState.READY
 
 
 def test_a_part_of_an_exchange_that_fails_takes_nothing_from_the_others(line: LiveQueue) -> None:

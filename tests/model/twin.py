@@ -75,7 +75,7 @@ class Twin(WorkTwin):
                 expected = model.recover(limit, MAX_RECOVERIES, base_ms, 2 * GRID_MS)
                 assert (lost[0], lost[1], bool(lost[2])) == expected
             case "trim":
-                bounds = (60_000, action.number, 120_000, action.number)
+                bounds = (300_000, action.number, 600_000, action.number)
                 removed, full = self._store.run(script_call("trim", queue, limit, *bounds))
                 assert (removed, bool(full)) == model.trim(limit, *bounds)
         self._compare()

@@ -131,19 +131,19 @@ class WorkTwin(TwinBase):
         if not held:
             return
         model, queue = self._models[action.queue], action.queue
+        lease_ms, percent = actions.LEASES_MS[action.number % 2], action.number
+        lines = [f"line {action.number + index}" for index in range(len(held))]
         for _ in range(action.times):
             self._clock.ready()
-            if action.kind == "renew":
-                lease_ms = actions.LEASES_MS[action.number % 2]
-                answers = self._store.run(exchanges.renew(queue, lease_ms=lease_ms, held=held))
-                assert [str(answer) for answer in answers] == model.renew(lease_ms, held)
-            elif action.kind == "progress":
-                answer = self._store.run(attempts.progress(queue, *held[0], percent=action.number, note="so far"))
-                assert str(answer) == model.progress(*held[0], f"{action.number} so far")
-            else:
-                lines = [f"line {action.number + index}" for index in range(len(held))]
-                answer = self._store.run(attempts.log(queue, *held[0], first=action.number, lines=lines))
-                assert str(answer) == model.log(*held[0], action.number, lines)
+            answers = self._store.run(exchanges.renew(queue, lease_ms=lease_ms, held=held))
+            assert [str(answer) for answer in answers] == model.renew(lease_ms, held)
+            self._compare()
+        for _ in range(action.times):
+            self._clock.ready()
+            answer = self._store.run(attempts.progress(queue, *held[0], percent=percent, note="so far"))
+            assert str(answer) == model.progress(*held[0], f"{percent} so far")
+            answer = self._store.run(attempts.log(queue, *held[0], first=action.number, lines=lines))
+            assert str(answer) == model.log(*held[0], action.number, lines)
             self._compare()
 
     def _forward(self, action: actions.Forward) -> None:

@@ -1,15 +1,22 @@
 """A slot moves while its queue is full and at work: nothing is lost, nothing is quarantined, everybody waits it out."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from leaseforge import operations, reads
 from leaseforge.answers import Answer
+from leaseforge.errors import StoreUnavailable
 from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.limits import CHUNK
-from leaseforge.store import connect
+from leaseforge.operations import Durability
+from leaseforge.requests import new_job
+from leaseforge.store import connect, connect_sync
 from tests.support.cluster import Node, OwnCluster
 from tests.support.references import audit_all
 from tests.support.resharding import Load, move_slot
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, eventually_sync
 
 QUEUE = "line"
 
@@ -56,3 +63,62 @@ async def test_a_slot_moves_under_load(cluster: OwnCluster, total: int) -> None:
         "recovered": 0,
     }
     assert not after.sets["running"]
+
+
+async def test_a_call_waits_out_a_move_that_its_client_gives_up_on(cluster: OwnCluster) -> None:
+    """redis-py follows 16 refusals, for less than half a second; a slot with many keys takes longer."""
+    source = cluster.owner(QUEUE)
+    target = next(node for node in cluster.nodes if node is not source)
+    async with connect(cluster.url, retry_s=60) as store:
+        load = Load(store, QUEUE)
+        await load.enqueue(60)
+        cluster.begin_move(QUEUE, target)
+        cluster.move_keys(QUEUE, target, most=40)
+        refusals = refused(source) + refused(target)
+
+        waiting = asyncio.create_task(load.exchange("w1", 5))
+        await eventually(lambda: refused(source) + refused(target) > refusals + 40, within_s=60)
+        assert not waiting.done()
+        while cluster.move_keys(QUEUE, target):
+            pass
+        cluster.end_move(QUEUE, target)
+
+        assert len((await waiting).claimed) == 5
+    audit_all(target.client, QUEUE)
+
+
+def test_a_sync_call_waits_it_out_too(cluster: OwnCluster) -> None:
+    source = cluster.owner(QUEUE)
+    target = next(node for node in cluster.nodes if node is not source)
+    with connect_sync(cluster.url, retry_s=60) as store, ThreadPoolExecutor(1) as pool:
+        store.run(operations.enqueue(new_job("work", queue=QUEUE)))
+        cluster.begin_move(QUEUE, target)
+        cluster.move_keys(QUEUE, target, most=2)
+        refusals = refused(source) + refused(target)
+
+        waiting = pool.submit(store.run, reads.queue(QUEUE))
+        eventually_sync(lambda: refused(source) + refused(target) > refusals + 40, within_s=60)
+        assert not waiting.done()
+        while cluster.move_keys(QUEUE, target):
+            pass
+        cluster.end_move(QUEUE, target)
+
+        assert waiting.result(timeout=60).size == 1
+
+
+async def test_a_replicated_call_finds_the_node_a_slot_has_moved_to(cluster: OwnCluster) -> None:
+    """It goes to a node of its own choice, so the choice must follow the slot; here no node has a replica."""
+    source = cluster.owner(QUEUE)
+    target = next(node for node in cluster.nodes if node is not source)
+    job = new_job("work", queue=QUEUE)
+    async with connect(cluster.url) as store:
+        await store.run(operations.enqueue(new_job("work", queue=QUEUE)))
+        cluster.begin_move(QUEUE, target)
+        while cluster.move_keys(QUEUE, target):
+            pass
+        cluster.end_move(QUEUE, target)
+
+        with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
+            await store.run(operations.enqueue(job, durability=Durability.REPLICATED))
+
+    assert job.id in audit_all(target.client, QUEUE).records

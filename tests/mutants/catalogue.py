@@ -290,7 +290,7 @@ WAKING = (
         "herd of tokens",
         "every job wakes a worker of its own",
         "engine/transitions/test_tick.py engine/transitions/test_enqueue.py",
-        ("lua/_queue.lua", "if redis.pcall('LLEN', K.wake) == 0 then", "if redis.pcall('LLEN', K.wake) >= 0 then"),
+        ("lua/_queue.lua", "if spare(redis.pcall('LLEN', K.wake)) == 0 then", "if true then"),
     ),
     mutant(
         "raised limit wakes nobody",
@@ -448,6 +448,12 @@ STORE = (
             '_LONG_NAMES = {"groups": "dead:groups"}',
             '_LONG_NAMES = {"groups": "dead:groups", "guard": "types"}',
         ),
+    ),
+    mutant(
+        "a replicated call goes where the slot was",
+        "after a slot moved, no replicated enqueue for its queue succeeds any more",
+        "cluster/test_slot_move.py",
+        ("store/asynchronous.py", "        await self._client.exists(key)\n", ""),
     ),
     mutant(
         "a replica's word not waited for",

@@ -9,8 +9,8 @@
 -- returns how many buckets were added
 -- flags allow-oom
 -- uses _queue
--- A bucket in which 100 job types were busy has 3,500 fields: one or two of those fill a call.
-local MOST_ADDED = 4000
+-- A bucket in which 100 job types were busy has up to 3,500 fields: one of those fills a call.
+local MOST_ADDED = 2000
 
 local function roll(K, A)
   local open = math.floor(NOW / 10000)

@@ -1,0 +1,26 @@
+"""Everything of the engine over a queue of millions; what it takes is printed and kept, never asserted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.scale.__main__ import RESULTS, measure
+from tests.scale.scenario import SMALL, Size
+
+
+def test_the_scenario_goes_through_with_thousands(tmp_path: Path) -> None:
+    rows = measure("embedded", SMALL, results=tmp_path)
+
+    kept = json.loads((tmp_path / "scale-embedded.json").read_text("utf-8"))
+    assert [row["name"] for row in kept["rows"]] == [row.name for row in rows]
+    assert sum(row.name.startswith("read:") for row in rows) >= 15
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("server", ["embedded", "redis"])
+def test_two_million_jobs(server: str) -> None:
+    measure(server, Size())
+
+    assert (RESULTS / f"scale-{server}.json").is_file()

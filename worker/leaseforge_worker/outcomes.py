@@ -121,6 +121,7 @@ def failed(
         delay_ms=delay_ms,
         permanent=permanent,
         timed_out=timed_out,
+        job_type=claimed.type,
     )
 
 

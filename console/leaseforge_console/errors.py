@@ -65,6 +65,9 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
         log.error(events.CONSOLE_PAGE_FAILED, request_id=reference, exc_info=error)
     headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, auth.TryAgainLater) else {}
+    if request.scope["path"].startswith(f"{HOME}/live/"):
+        # The page shows by itself that its stream is cut, and asks again.
+        return Response(b"", status_code=status, headers=headers)
     if htmx.is_htmx(request):
         return console.toast("bad", _sentence(title, advice, reference), status=status, headers=headers)
     again = request.scope["path"] if request.method == "GET" and status == HTTPStatus.SERVICE_UNAVAILABLE else None

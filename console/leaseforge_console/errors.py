@@ -39,6 +39,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.JobNotFound: (404, "No such job", "It may have been deleted, purged, or trimmed some time after it ended."),
     errors.QueueNotFound: (404, "No such queue", "A queue exists from its first job on."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
+    errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),
     errors.StoreFull: (503, "Redis is full", "It has no memory left for new jobs: purge some, or give it more."),
     errors.StoreUnavailable: (503, *_UNAVAILABLE),

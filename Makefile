@@ -5,7 +5,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e bench matrix build clean browser
+.PHONY: help run test check e2e screenshots bench matrix build clean browser
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ check: .venv/.installed-dev ## lint, format, types, import rules, templates
 
 e2e: .venv/.installed-dev browser ## run the browser stories only
 	$(BIN)/pytest -m "not soak" e2e
+
+screenshots: .venv/.installed-dev browser ## take the pictures in docs/screenshots anew
+	$(BIN)/python -m e2e.screenshots
 
 bench: .venv/.installed-dev ## measure this machine; results land in bench/results
 	$(BIN)/python -m bench

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from e2e.console import Console
 from e2e.product import ADMIN, Product, running
@@ -21,6 +21,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# How long a story waits for what should appear; a loaded machine is no failure of the product.
+PATIENCE_MS = 20_000
 _ARTIFACTS = Path(__file__).parent / "artifacts"
 
 
@@ -46,6 +48,7 @@ def browser() -> Iterator[Browser]:
         found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
         if found is None and not Path(playwright.chromium.executable_path).exists():
             unavailable("no Chromium on this machine: `make browser` installs one")
+        expect.set_options(timeout=PATIENCE_MS)
         launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield launched
         launched.close()
@@ -61,7 +64,7 @@ def visit(browser: Browser, product: Product, request: pytest.FixtureRequest) ->
     ) -> Console:
         height = 740 if width < 700 else 900
         context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=scripted)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         console = Console(page, Watch(page, scripted=scripted), (at or product).url)
         windows.append(console)

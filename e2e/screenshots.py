@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from e2e.producing import enqueue, pause, wait_for_state
 from e2e.product import ADMIN, Product, running
 from e2e.watching import Watch
 from leaseforge.jobs import JobState
-from leaseforge.keys import queue_key
+from leaseforge.keys import SYSTEM, queue_key
 from tests.support import Process
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
@@ -32,7 +33,9 @@ SHOTS = {
     "-dark": {"width": 1440, "color_scheme": "dark"},
     "-narrow": {"width": 360, "color_scheme": "light"},
 }
-_WORKER = (Path(sys.executable).with_name("leaseforge"), "worker", "e2e.shop", "--demo")
+_WORKER = (Path(sys.executable).with_name("leaseforge"), "worker", "shop", "--demo")
+# Tracebacks name the file: the pictures show a path of the shop, not one of whoever took them.
+_SHOP = Path(tempfile.gettempdir()) / "shop"
 # Queue -> jobs a second that ended well over the last quarter of an hour.
 HISTORY = {"default": 210.0, "mail": 140.0, "billing": 31.0, "webhooks": 2.0}
 
@@ -59,11 +62,14 @@ def browsing() -> Iterator[Browser]:
 
 def furnish(product: Product) -> Mapping[str, str]:
     """A shop with trouble: a failing payment provider, a queue nobody serves, a paused one. Returns jobs to show."""
+    _SHOP.mkdir(exist_ok=True)
+    shutil.copy(Path(__file__).with_name("shop.py"), _SHOP)
     product.workers.append(
         Process(
             [*_WORKER, "--queues", "default,mail,billing,webhooks", "--concurrency", "32"],
             output_file=product.folder / "shop.log",
             env={"LEASEFORGE_REDIS_URL": product.redis_url, "LEASEFORGE_METRICS_ADDR": "127.0.0.1:0"},
+            cwd=_SHOP,
         )
     )
     product.workers[0].wait_for_output("worker_started")
@@ -106,6 +112,7 @@ def remember(product: Product) -> None:
     """Writes the counters of an hour that did not happen, and of the minutes in which the pictures are taken."""
     pick = random.Random(7)
     now = int(time.time() // 10)
+    together: dict[int, Counter[str]] = {}
     with redis.Redis.from_url(product.redis_url) as raw:
         for queue, rate in HISTORY.items():
             for back in range(-60, 361):
@@ -115,6 +122,9 @@ def remember(product: Product) -> None:
                 enqueued = done * pick.uniform(0.98, 1.05) + failed
                 counts = {"completed": int(done), "enqueued": int(enqueued), "failed": int(failed * 10)}
                 raw.hset(queue_key(queue, f"stats:10:{now - back}"), mapping=counts)
+                together.setdefault(now - back, Counter()).update(counts)
+        for bucket, counts in together.items():
+            raw.hset(queue_key(SYSTEM, f"stats:10:{bucket}"), mapping=dict(counts))
 
 
 def photograph(

@@ -10,6 +10,7 @@
   const aged = document.getElementById("live-age");
   const news = document.getElementById("live-news");
   const hold = document.getElementById("hold");
+  const holdWord = hold.querySelector("span");
   let dataFrom = performance.now();
   let trouble = "";
   let cut = false;
@@ -40,7 +41,7 @@
     live.dataset.state = state;
     live.title = trouble || "";
     word.textContent = words;
-    aged.textContent = `${age(old)} ago`;
+    aged.textContent = age(old);
   }
 
   function announce(before, now) {
@@ -90,8 +91,8 @@
 
   hold.addEventListener("click", () => {
     held = !held;
-    hold.setAttribute("aria-pressed", String(held));
-    hold.textContent = held ? "Resume updates" : "Pause updates";
+    holdWord.textContent = held ? "Resume updates" : "Pause updates";
+    hold.setAttribute("aria-label", holdWord.textContent);
     show();
   });
   setInterval(show, 1000);

@@ -61,6 +61,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     errors.JobNotFound: _Kind(404, "job-not-found", "No such job"),
     errors.QueueNotFound: _Kind(404, "queue-not-found", "No such queue"),
     errors.InvalidTransition: _Kind(409, "invalid-transition", "The job's state does not allow this"),
+    errors.UniqueKeyTaken: _Kind(409, "unique-key-taken", "Another job has its unique key"),
     errors.IdempotencyConflict: _Kind(422, "idempotency-conflict", "The idempotency key belongs to another job"),
     errors.TooManyQueues: _Kind(409, "too-many-queues", "There are too many queues"),
     errors.StoreFull: _Kind(

@@ -28,7 +28,7 @@ def shown(content: bytes | None, content_type: str = "application/json") -> Show
     """The content as it may be shown. JSON without secrets is passed on byte for byte."""
     if content is None:
         return Shown()
-    if content_type == "application/json":
+    if is_json(content_type):
         try:
             value = msgspec.json.decode(content)
             content.decode()
@@ -40,6 +40,12 @@ def shown(content: bytes | None, content_type: str = "application/json") -> Show
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass
     return Shown(base64=base64.b64encode(content).decode())
+
+
+def is_json(content_type: str) -> bool:
+    """Whether content declared like this is JSON, whatever parameters and prefixes its producer added."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
 
 
 def _masked(value: Any) -> tuple[Any, bool]:

@@ -39,6 +39,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.JobNotFound: (404, "No such job", "It may have been deleted, purged, or trimmed some time after it ended."),
     errors.QueueNotFound: (404, "No such queue", "A queue exists from its first job on."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
+    errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),
     errors.StoreFull: (503, "Redis is full", "It has no memory left for new jobs: purge some, or give it more."),
     errors.StoreUnavailable: (503, *_UNAVAILABLE),
@@ -65,6 +66,9 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
         log.error(events.CONSOLE_PAGE_FAILED, request_id=reference, exc_info=error)
     headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, auth.TryAgainLater) else {}
+    if request.scope["path"].startswith(f"{HOME}/live/"):
+        # The page shows by itself that its stream is cut, and asks again.
+        return Response(b"", status_code=status, headers=headers)
     if htmx.is_htmx(request):
         return console.toast("bad", _sentence(title, advice, reference), status=status, headers=headers)
     again = request.scope["path"] if request.method == "GET" and status == HTTPStatus.SERVICE_UNAVAILABLE else None

@@ -73,10 +73,8 @@ class TooManyTopics(LeaseforgeError):
 
 async def read_snapshot(store: Store) -> Snapshot:
     """All queues and workers, now."""
-    async with asyncio.TaskGroup() as both:
-        queues = both.create_task(store.run(reads.queues()))
-        workers = both.create_task(store.run(reads.workers()))
-    return Snapshot.of(queues.result(), workers.result().items)
+    queues, workers = await asyncio.gather(store.run(reads.queues()), store.run(reads.workers()))
+    return Snapshot.of(queues, workers.items)
 
 
 class Live:
@@ -131,9 +129,12 @@ class Live:
         async with feed.changed:
             await feed.changed.wait_for(lambda: feed.number > seen or self._closed)
 
-    def _join(self, topic: Topic) -> _Feed:
+    def check_room(self, topic: Topic) -> None:
+        """Raises TooManyTopics when one more different page would be too many."""
         if topic not in self._feeds and len(self._feeds) >= MAX_TOPICS:
             raise TooManyTopics(f"{MAX_TOPICS} different pages are watched already")
+
+    def _join(self, topic: Topic) -> _Feed:
         feed = self._feeds.setdefault(topic, _Feed())
         feed.listeners += 1
         self._wake.set()
@@ -155,10 +156,9 @@ class Live:
         at = time.monotonic()
         try:
             snapshot = await read_snapshot(self._store)
-        except* LeaseforgeError as errors:
-            trouble = str(errors.exceptions[0])
-            log.warning(events.CONSOLE_POLL_FAILED, error=trouble)
-            await self._tell({topic: Update(at, trouble=trouble) for topic in self._feeds})
+        except LeaseforgeError as error:
+            log.warning(events.CONSOLE_POLL_FAILED, error=str(error))
+            await self._tell({topic: Update(at, trouble=str(error)) for topic in self._feeds})
         else:
             topics = list(self._feeds)
             found = await asyncio.gather(*(self._load(topic, snapshot, at) for topic in topics))

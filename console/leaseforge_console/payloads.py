@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from leaseforge_auth.masking import is_secret
+from leaseforge_auth.masking import is_json, is_secret
 
 MASK = "••••••"
 MAX_LINES = 400
@@ -50,8 +50,7 @@ class _Full(Exception):
 @lru_cache(maxsize=16)
 def show(content: bytes, content_type: str) -> Shown:
     """Pretty-prints JSON, shows other text as it is, and the head of anything else in hex."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == "application/json" or kind.endswith("+json"):
+    if is_json(content_type):
         printer = _Printer()
         try:
             complete = printer.print(msgspec.json.decode(content, type=msgspec.Raw))

@@ -32,7 +32,8 @@ class Watched:
 
 
 def stream(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> Stream:
-    """The response that stays open. `X-Accel-Buffering` keeps proxies from holding messages back."""
+    """The response that stays open. Raises TooManyTopics. A header keeps proxies from holding messages back."""
+    live.check_room(watched.topic)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     content = _messages(request, console, live, watched)
     return Stream(content, media_type="text/event-stream", headers=headers)

@@ -25,10 +25,14 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     states = [f"/queues/shown?state={state.value}" for state in JobState]
     jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
 
-    for path in ["", "?seconds=3600", "/queues", *states, *jobs, "/workers", "/find", "/queues/shown/purge"]:
+    for path in ["", "/queues", "/queues/shown?state=dead", *jobs, "/workers", "/find", "/queues/shown/purge"]:
         console.open(path)
         expect(console.heading()).to_be_visible()
         console.watch.check()
+    for path in ["?seconds=3600", *states]:
+        console.open(path)
+        expect(console.heading()).to_be_visible()
+        console.watch.check_rules()
     for missing in ("/nothing/here", "/queues/never", "/jobs/not-an-id"):
         with console.watch.expecting(404):
             console.open(missing)

@@ -91,4 +91,4 @@ def test_a_lost_connection_is_shown_and_recovers(visit: Callable[..., Console], 
         expect(live).to_have_attribute("data-state", "live", timeout=20_000)
 
     expect(console.cell("outage", "Ready")).to_have_text("2")
-    expect(console.page.locator("#live-age")).to_have_text(re.compile("s ago"))
+    expect(console.page.locator("#live-age")).to_have_text(re.compile(r"\d s"))

@@ -9,6 +9,7 @@ from leaseforge.client import AsyncClient, Client
 from leaseforge.context import Context
 from leaseforge.enqueueing import Enqueued
 from leaseforge.errors import (
+    AttemptEnded,
     BadInput,
     FieldProblem,
     IdempotencyConflict,
@@ -21,6 +22,7 @@ from leaseforge.errors import (
     StoreFull,
     StoreUnavailable,
     StoreUnsuitable,
+    TooManyFollowUps,
 )
 from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
 from leaseforge.queues import QueueInfo
@@ -30,6 +32,7 @@ from leaseforge.tasks import PermanentFailure, Registry, task
 __all__ = [
     "Answer",
     "AsyncClient",
+    "AttemptEnded",
     "Backoff",
     "BadInput",
     "Client",
@@ -53,6 +56,7 @@ __all__ = [
     "StoreFull",
     "StoreUnavailable",
     "StoreUnsuitable",
+    "TooManyFollowUps",
     "new_job",
     "task",
 ]

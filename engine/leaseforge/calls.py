@@ -155,7 +155,7 @@ def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
     """Any live state -> cancelled; a running job is asked to stop. ok, already_done, not_found, conflict."""
     return Call(
         ENGINE.load("cancel"),
-        queue_keys(queue, "counts", "types", "ready", "scheduled", "retrying", "cancelled"),
+        queue_keys(queue, "counts", "ready", "scheduled", "retrying", "cancelled"),
         (("id", job_id), ("operation", operation)),
         _acted,
     )
@@ -163,7 +163,7 @@ def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
 
 def delete(queue: str, job_id: str) -> Call[Acted]:
     """Any state but running -> gone: ok, not_found, conflict."""
-    names = ("counts", "types", "ready", "scheduled", "retrying", "completed", "cancelled", "dead", "groups")
+    names = ("counts", "ready", "scheduled", "retrying", "completed", "cancelled", "dead", "groups")
     return Call(ENGINE.load("delete"), queue_keys(queue, *names), (("id", job_id),), _acted)
 
 

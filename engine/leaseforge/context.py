@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
+from leaseforge import limits
+from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.exchanges import Claimed
+from leaseforge.jobs import NewJob
+from leaseforge.requests import new_job
+from leaseforge.texts import cut
 
 
 class RunState(Protocol):
-    """What the runner of an attempt knows and a handler may ask, at any moment and from any thread."""
+    """The runner of an attempt, as its handler sees it: what it knows and what it takes, from any thread."""
 
     @property
     def cancelled(self) -> bool:
@@ -18,6 +23,18 @@ class RunState(Protocol):
     @property
     def lease_at_risk(self) -> bool:
         """See Context.lease_at_risk."""
+        ...
+
+    def follow_up(self, job: NewJob) -> None:
+        """Takes a checked job to be stored with the completion. Raises TooManyFollowUps, AttemptEnded."""
+        ...
+
+    def say_progress(self, percent: int, note: str) -> None:
+        """Takes the newest progress, 0 to 100 percent, in place of any before it."""
+        ...
+
+    def say_line(self, line: str) -> None:
+        """Takes a log line of bounded length."""
         ...
 
 
@@ -45,7 +62,8 @@ class JobFacts:
 class Context:
     """One attempt at one job: the handler's first argument.
 
-    Safe to read from any thread. It stays valid after the attempt has ended, but then only its facts mean anything.
+    Safe to use from any thread, and nothing here waits for Redis, so that it is called the same way in both kinds of
+    handlers. It stays valid after the attempt has ended, but then only its facts mean anything.
     """
 
     __slots__ = ("_claimed", "_state")
@@ -108,6 +126,45 @@ class Context:
     def lease_at_risk(self) -> bool:
         """True while the lease could not be renewed in time: another worker may be running this job by now."""
         return self._state.lease_at_risk
+
+    def enqueue(self, type: str, payload: Any = None, **fields: Any) -> str:
+        """Asks for a follow-up: a job that is stored if this attempt completes, and never otherwise. Answers its id.
+
+        `fields` are those of `leaseforge.new_job`; the queue is this job's own unless named, and its trace goes on.
+        Checked at once: raises BadInput, PayloadTooLarge, TooManyFollowUps (200 follow-ups, or payloads of 4 MiB
+        together), AttemptEnded. An idempotency key that turns out to be used for another job shows in this job's log.
+        """
+        fields.setdefault("queue", self._claimed.queue)
+        fields.setdefault("traceparent", self._claimed.traceparent)
+        job = new_job(type, payload, **fields)
+        self._state.follow_up(job)
+        return job.id
+
+    def progress(self, percent: float, note: str = "") -> None:
+        """Says how far the job is, 0 to 100 percent (rounded down), with a note of at most 48 bytes.
+
+        Call it as often as you like: the newest is shown, within about a second. Raises BadInput.
+        """
+        given: object = percent
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 100:
+            raise BadInput([FieldProblem("percent", "must be a number from 0 to 100")])
+        if not isinstance(note, str):
+            raise BadInput([FieldProblem("note", "must be text")])
+        self._state.say_progress(int(percent), _short(note, limits.MAX_PROGRESS_NOTE_BYTES))
+
+    def log(self, text: str) -> None:
+        """Adds a line of at most 1 KiB to the job's log, shown within about a second; the last 200 are kept.
+
+        More than 200 lines within a second: the oldest are dropped, and a line says how many. Raises BadInput.
+        """
+        if not isinstance(text, str):
+            raise BadInput([FieldProblem("text", "must be text")])
+        self._state.say_line(_short(text, limits.MAX_LOG_LINE_BYTES))
+
+
+def _short(text: str, most: int) -> str:
+    """`text` in at most `most` bytes, without writing out what is much longer."""
+    return cut(text[: most + 1], most)
 
 
 def _instant(ms: int) -> datetime:

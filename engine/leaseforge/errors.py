@@ -10,6 +10,8 @@ LeaseforgeError
 ├── UniqueKeyTaken        a live job holds the unique key
 ├── IdempotencyConflict   the key was used with another body
 ├── TooManyQueues
+├── TooManyFollowUps      an attempt asked for more jobs than one completion can store
+├── AttemptEnded          a follow-up was asked for after its attempt had ended
 └── StoreError
     ├── StoreUnavailable  Redis cannot be reached, or not yet; the outcome of a write is unknown
     ├── StoreFull         Redis is out of memory and refuses new jobs
@@ -101,6 +103,14 @@ class IdempotencyConflict(LeaseforgeError):
 
 class TooManyQueues(LeaseforgeError):
     """The number of queues has a bound, so that lists and look-ups stay fast."""
+
+
+class TooManyFollowUps(LeaseforgeError):
+    """One completion stores only so many follow-ups, so that its script call stays short; this one was not taken."""
+
+
+class AttemptEnded(LeaseforgeError):
+    """The handler has returned, or was given up: what its threads and tasks still ask for cannot follow it any more."""
 
 
 class StoreError(LeaseforgeError):

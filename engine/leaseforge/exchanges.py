@@ -21,7 +21,7 @@ from leaseforge.texts import cut
 from leaseforge.workers import Registered, WorkerReport
 
 _pack = msgspec.msgpack.Encoder().encode
-EVERY_SET = (
+_SWEPT = (
     "meta",
     "counts",
     "types",
@@ -33,7 +33,6 @@ EVERY_SET = (
     "cancelled",
     "dead",
     "groups",
-    "outbox",
     "wake",
 )
 _decode_tags = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -156,7 +155,7 @@ def exchange(
             _detail(settlement) if settlement.outcome is Outcome.FAIL else b"",
             pack_follow_ups(queue, settlement.follow_ups) if settlement.follow_ups else b"",
         )
-    keys = queue_keys(queue, *EVERY_SET)
+    keys = queue_keys(queue, *_SWEPT, "outbox")
     return Call(
         ENGINE.load("exchange"),
         (*keys, ("claim", claim_key(queue, run_id))),
@@ -188,7 +187,7 @@ def tick(
     limit: int = limits.CHUNK,
 ) -> Call[Ticked]:
     """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
-    keys = queue_keys(queue, *EVERY_SET)
+    keys = queue_keys(queue, *_SWEPT)
     return Call(
         ENGINE.load("tick"),
         keys,

@@ -13,7 +13,7 @@ from leaseforge import limits
 from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, Plan, queue_keys
 from leaseforge.enqueueing import StoredJob, enqueue_stored, job_words, register_queue
-from leaseforge.errors import BadInput, StoreFull, StoreUnavailable, TooManyQueues
+from leaseforge.errors import BadInput, ScriptFault, StoreFull, StoreUnavailable, TooManyQueues
 from leaseforge.jobs import NewJob
 from leaseforge.queues import check_queue_name
 from leaseforge.scripts import ENGINE
@@ -74,7 +74,7 @@ def forward(queue: str, *, limit: int = 50) -> Plan[Forwarded]:
                 yield from register_queue(target, anew=True)
         except (BadInput, TooManyQueues) as error:
             refusals = [str(error)] * len(entries)
-        except (StoreFull, StoreUnavailable):
+        except (StoreFull, StoreUnavailable, ScriptFault):
             continue
         else:
             refusals = [_CONFLICT if one.answer is Answer.REFUSED else "" for one in stored.jobs]

@@ -12,9 +12,9 @@ RUN_ID = "tester"
 NUMBERS = count(1)
 
 
-async def claim_job(store: Store, queue: str = "default") -> Claimed:
+async def claim_job(store: Store, queue: str = "default", *, unique_key: str | None = None) -> Claimed:
     """A job of this queue that is running now."""
-    await store.run(operations.enqueue(new_job("echo", {"a": 1}, queue=queue)))
+    await store.run(operations.enqueue(new_job("echo", {"a": 1}, queue=queue, unique_key=unique_key)))
     exchanged = await store.run(exchanges.exchange(queue, run_id=RUN_ID, number=next(NUMBERS), lease_ms=60_000, want=1))
     return exchanged.claimed[0]
 
@@ -28,9 +28,9 @@ async def settle(store: Store, claimed: Claimed, outcome: Outcome, **settlement:
     await store.run(call)
 
 
-async def kill_job(store: Store, queue: str = "default") -> str:
+async def kill_job(store: Store, queue: str = "default", *, unique_key: str | None = None) -> str:
     """The id of a job that failed for good."""
-    claimed = await claim_job(store, queue)
+    claimed = await claim_job(store, queue, unique_key=unique_key)
     await settle(store, claimed, Outcome.FAIL, error_kind="ValueError", error_message="no such address", max_attempts=1)
     return claimed.id
 

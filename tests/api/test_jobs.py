@@ -256,6 +256,20 @@ async def test_only_a_dead_job_is_retried(state: JobState, client: Client, admin
     assert (await client.get(f"/api/jobs/{job['id']}", headers=admin)).json() == job
 
 
+async def test_a_retry_waits_for_the_live_job_that_holds_its_unique_key(
+    client: Client, admin: dict[str, str], store: Store
+) -> None:
+    job_id = await kill_job(store, unique_key="invoice 17")
+    holder = await claim_job(store, unique_key="invoice 17")
+
+    answer = await client.post(f"/api/jobs/{job_id}/retry", headers=admin)
+
+    assert answer.status_code == 409
+    assert answer.json()["type"] == "urn:leaseforge:problem:unique-key-taken"
+    assert holder.id in answer.json()["detail"]
+    assert (await client.get(f"/api/jobs/{job_id}", headers=admin)).json()["status"] == "dead"
+
+
 async def test_a_deleted_job_is_gone(client: Client, admin: dict[str, str]) -> None:
     job = (await client.post("/api/jobs", json=JOB, headers=admin)).json()
 

@@ -42,6 +42,15 @@ def test_what_only_looks_like_a_secret_stays(content: bytes) -> None:
     assert shown(content).json == content
 
 
+@pytest.mark.parametrize(
+    "content_type", ["application/json; charset=utf-8", "Application/JSON", "application/vnd.shop.order+json"]
+)
+def test_json_is_masked_by_whatever_name_its_producer_calls_it(content_type: str) -> None:
+    result = shown(b'{"password": "hunter2"}', content_type)
+
+    assert (result.json, result.base64, result.is_masked) == (b'{"password":"[masked]"}', None, True)
+
+
 def test_bytes_that_are_no_json_are_shown_as_base64() -> None:
     for content, content_type in ((b"\x00\xff", "application/octet-stream"), (b"{broken", "application/json")):
         assert shown(content, content_type).base64 == base64.b64encode(content).decode()

@@ -155,6 +155,19 @@ async def test_a_job_that_has_moved_on_is_not_retried(operator: Visitor, store: 
     assert "<html" not in live.text
 
 
+async def test_a_job_whose_unique_key_another_holds_stays_dead(operator: Visitor, store: Store) -> None:
+    job_id = await kill_job(store, unique_key="invoice 17")
+    holder = await claim_job(store, unique_key="invoice 17")
+    await operator.get(f"/console/jobs/{job_id}")
+
+    answer = await operator.post(f"/console/jobs/{job_id}/retry", operation="rev-1")
+
+    assert answer.status_code == 409
+    assert "Another job has its unique key" in words(answer.text)
+    assert holder.id in words(answer.text)
+    assert (await store.run(reads.job(job_id))).state is JobState.DEAD
+
+
 async def test_deleting_shows_the_job_first_and_leads_to_its_queue(operator: Visitor, store: Store) -> None:
     job_id = await kill_job(store)
     assert "one job of the queue default" in words((await operator.get(f"/console/jobs/{job_id}/delete")).text)

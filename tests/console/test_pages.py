@@ -4,9 +4,12 @@ from typing import Any
 import pytest
 
 from leaseforge import operations, reads
+from leaseforge.errors import StoreUnavailable
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth.roles import Role
+from leaseforge_console import live
+from leaseforge_console.views import queues
 from tests.api.support import claim_job, kill_job, report_worker
 from tests.console.browsing import Visitor, words
 
@@ -152,6 +155,39 @@ async def test_the_theme_is_remembered(operator: Visitor) -> None:
     assert answer.headers["location"] == "/console/workers"
     assert 'data-theme="dark"' in (await operator.get("/console")).text
     assert (await operator.post("/console/theme", theme="pink")).status_code == 400
+
+
+async def test_without_redis_pages_say_so_and_offer_another_try(
+    operator: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unavailable(*_: Any) -> Any:
+        raise StoreUnavailable("Redis is away")
+
+    monkeypatch.setattr(live, "read_snapshot", unavailable)
+    monkeypatch.setattr(Store, "run", unavailable)
+
+    page = await operator.get("/console/queues")
+    fragment = await operator.post("/console/queues/mail/pause", htmx=True)
+    stream = await operator.get("/console/live/queues", htmx=True)
+
+    assert page.status_code == 503
+    assert "Redis does not answer" in words(page.text)
+    assert "Try again" in words(page.text)
+    assert (fragment.status_code, fragment.headers["hx-retarget"]) == (503, "#toasts")
+    assert (stream.status_code, stream.text) == (503, "")
+
+
+async def test_a_fault_of_ours_is_told_with_its_reference(operator: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("a defect with a secret in it")
+
+    monkeypatch.setattr(queues, "build", broken)
+
+    answer = await operator.get("/console/queues")
+
+    assert answer.status_code == 500
+    assert answer.headers["x-request-id"] in answer.text
+    assert "secret" not in answer.text
 
 
 async def test_pages_are_not_kept_and_carry_the_policy(operator: Visitor) -> None:

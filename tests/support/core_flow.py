@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from leaseforge import attempts, exchanges, operations, outbox, reads, statistics
 from leaseforge.calls import Plan
 from leaseforge.errors import LeaseforgeError, StoreError
@@ -215,8 +217,9 @@ class _Flow:
         """An answer without what differs from run to run: ids become names, times and tokens go."""
         if isinstance(value, QueueInfo):
             value = replace(value, oldest_ready_s=None, as_of_ms=0)
-        if is_dataclass(value) and not isinstance(value, type):
-            shown = [field.name for field in fields(value) if field.name not in _VARYING]
+        if isinstance(value, msgspec.Struct) or (is_dataclass(value) and not isinstance(value, type)):
+            named = value.__struct_fields__ if isinstance(value, msgspec.Struct) else [f.name for f in fields(value)]
+            shown = [name for name in named if name not in _VARYING]
             return type(value).__name__, {name: self._plain(getattr(value, name)) for name in shown}
         if isinstance(value, str):
             return str(value).replace(self.queue, "<queue>") if value not in self.names else self.names[value]

@@ -211,7 +211,7 @@ def trim_call(
     dead_keep: int = limits.KEEP_DEAD,
 ) -> Call[tuple[int, bool]]:
     """Trim on its own, as tick runs it, with bounds a test can reach: how many went, and whether more may."""
-    keys = queue_keys(queue, "meta", "counts", "types", "completed", "cancelled", "dead", "groups")
+    keys = queue_keys(queue, "meta", "counts", "completed", "cancelled", "dead", "groups")
     args = (
         ("limit", limit),
         ("age_ms", age_ms),

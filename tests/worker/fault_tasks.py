@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from leaseforge import Context, task
+from leaseforge import BadInput, Context, task
 
 LEDGER = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND) if "LEDGER" in os.environ else -1
 GATE = Path(os.environ.get("GATE", "/nonexistent"))
@@ -97,3 +97,42 @@ async def needs_number(ctx: Context, payload: int) -> int:
     """Takes one shape of payload only."""
     note(ctx, "start")
     return payload + 1
+
+
+@task
+def fans_out(ctx: Context, payload: dict[str, str]) -> list[str]:
+    """Says what it does, asks for work in two queues, and has one request refused at once."""
+    ctx.log("splitting")
+    ctx.progress(40, "splitting")
+    asked = [
+        ctx.enqueue("work", {"ms": 1}),
+        ctx.enqueue("work", {"ms": 1}, queue=payload["other"]),
+        ctx.enqueue("work", {"ms": 2}, queue=payload["other"], idempotency_key=payload["taken_key"]),
+    ]
+    try:
+        ctx.enqueue("work", queue="no such queue")
+    except BadInput as refused:
+        ctx.log(f"refused: {refused}")
+    ctx.progress(100)
+    ctx.log("done")
+    return asked
+
+
+@task(max_attempts=1)
+async def asks_and_fails(ctx: Context, payload: dict[str, str]) -> None:
+    """Its requests must come to nothing."""
+    ctx.log("about to fail")
+    ctx.enqueue("work", {"ms": 1})
+    ctx.enqueue("work", {"ms": 1}, queue=payload["other"])
+    raise RuntimeError("as asked")
+
+
+@task
+async def speaks_until_cancelled(ctx: Context) -> None:
+    """Says something new all the time."""
+    try:
+        while True:
+            ctx.progress(50, "waiting")
+            await asyncio.sleep(0.01)
+    finally:
+        ctx.log("stopped")

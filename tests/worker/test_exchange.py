@@ -36,6 +36,7 @@ class Desk:
         self.meters = Meters()
         self.link = Link(self.clock)
         self.started: list[Held] = []
+        self.forwarded: list[str] = []
         self.pool = Pool(
             slots=slots,
             batch=200,
@@ -56,6 +57,7 @@ class Desk:
             held=self.held,
             link=self.link,
             meters=self.meters,
+            forward=self.forwarded.append,
             clock=self.clock,
         )
         self.intake.add(self.exchange)
@@ -180,6 +182,17 @@ async def test_a_rate_limited_queue_is_asked_again_after_its_wait(desk: Callable
     await eventually(lambda: made.started)
 
     assert len(made.store.calls) == 2
+
+
+async def test_a_settlement_that_hears_of_the_rate_too_leaves_one_timer(desk: Callable[..., Desk]) -> None:
+    made = desk(exchanged(claimed(), wait_ms=60_000), exchanged(states=COMPLETED, wait_ms=5), exchanged())
+    await eventually(lambda: made.started)
+
+    made.end(made.started[0])
+    await eventually(lambda: len(made.store.calls) == 3)
+    await asyncio.wait_for(made.intake.idle.wait(), 5)
+
+    assert made.exchange._wait is None
 
 
 async def test_an_unanswered_exchange_is_sent_again_with_its_number_and_its_claim_adopted(
@@ -333,6 +346,7 @@ async def test_a_queue_that_gets_no_answer_does_not_hold_up_the_others(desk: Cal
         held=first.held,
         link=first.link,
         meters=first.meters,
+        forward=first.forwarded.append,
         clock=first.clock,
     )
     first.intake.add(second)
@@ -363,6 +377,7 @@ async def test_strict_order_claims_from_a_later_queue_only_when_the_earlier_is_k
         held=first.held,
         link=first.link,
         meters=first.meters,
+        forward=first.forwarded.append,
         clock=first.clock,
     )
     first.intake.add(second)

@@ -17,7 +17,6 @@ from leaseforge.context import Context
 from leaseforge.embedded import EmbeddedServer
 from leaseforge.errors import StoreUnavailable
 from leaseforge.jobs import JobState
-from leaseforge.keys import queue_key, worker_command_key
 from leaseforge.requests import new_job
 from leaseforge.store import Store, connect
 from leaseforge.tasks import Registry, task
@@ -135,6 +134,39 @@ async def test_a_paused_queue_is_not_claimed_from_until_it_is_resumed(store: Sto
             assert (await ended(store, job_id)).state is JobState.COMPLETED
 
 
+async def test_a_rate_is_waited_out_without_asking_again_and_again(store: Store, redis_url: str) -> None:
+    [first] = await enqueue(store, new_job("echo", 1))
+    await store.run(operations.configure("default", {"rate": 20, "burst": 1}))
+    await enqueue(store, *many("echo", 9, 1))
+
+    async with a_worker(redis_url, *DEMO) as worker:
+        assert await all_ended(store, 10) == {"completed": 10}
+        exchanges = sum(worker.meters.calls["exchange"].counts)
+
+    assert (await the_job(store, first)).attempts == 1
+    assert exchanges < 60
+
+
+async def test_a_cap_holds_and_every_job_still_runs(store: Store, redis_url: str) -> None:
+    at_once, most = 0, 0
+
+    @task
+    async def counted(ctx: Context) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.02)
+        at_once -= 1
+
+    await enqueue(store, new_job("counted"))
+    await store.run(operations.configure("default", {"max_running": 2}))
+    await enqueue(store, *many("counted", 19))
+    async with a_worker(redis_url, counted), a_worker(redis_url, counted):
+        assert await all_ended(store, 20) == {"completed": 20}
+
+    assert most == 2
+
+
 async def test_slow_jobs_are_not_hoarded(store: Store, redis_url: str) -> None:
     gate = asyncio.Event()
 
@@ -249,7 +281,7 @@ async def test_a_job_an_operator_cancels_is_stopped_and_settled_cancelled(
     async with a_worker(redis_url, coroutine, polite, deaf, lease_s=0.6):
         [job_id] = await enqueue(store, new_job(kind.replace(" ", ".")))
         await running(store, 1)
-        await store._client.hset(queue_key("default", f"job:{job_id}"), "cancel_requested", "1")
+        await store.run(operations.cancel(job_id, operation="stop it"))
         job = await ended(store, job_id)
         release.set()
 
@@ -310,14 +342,13 @@ async def test_the_worker_reports_itself_and_what_it_runs_and_leaves_the_list(st
 
 async def test_quiet_resume_and_stop_reach_the_worker(store: Store, redis_url: str) -> None:
     async def tell(worker: Worker, command: str) -> None:
-        await store._client.set(worker_command_key(worker.run_id), command)
+        assert await store.run(operations.command_worker(worker.run_id, command))
 
     async with a_worker(redis_url, *DEMO, lease_s=0.6) as worker:
         await eventually(lambda: worker.state is WorkerState.RUNNING)
         await tell(worker, "quiet")
         await eventually(lambda: worker.state is WorkerState.QUIET)
         [job_id] = await enqueue(store, new_job("echo", 1))
-        await tell(worker, "nonsense")
         await tell(worker, "resume")
         assert (await ended(store, job_id)).state is JobState.COMPLETED
         await tell(worker, "stop")

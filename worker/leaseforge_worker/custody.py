@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -14,15 +15,21 @@ from leaseforge_worker.exchange import QueueExchange, Runs
 from leaseforge_worker.held import Held, HeldJobs, Stop
 from leaseforge_worker.intake import Intake
 from leaseforge_worker.link import Link
+from leaseforge_worker.messenger import Messenger, RunsMany
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.pool import Pool
 from leaseforge_worker.queues import Turns
 from leaseforge_worker.settings import WorkerSettings
+from leaseforge_worker.supervision import Pulse
 
 log = structlog.get_logger()
 
 Spawn = Callable[[str, Callable[[], Awaitable[None]]], object]
 """Runs a loop under supervision, by name."""
+
+
+class Calls(Runs, RunsMany, Protocol):
+    """What the parts that handle jobs need of a store."""
 
 
 class Custody:
@@ -37,12 +44,14 @@ class Custody:
         tasks: Registry,
         *,
         run_id: str,
-        store: Runs,
+        store: Calls,
         link: Link,
         meters: Meters,
+        pulse: Pulse,
         spawn: Spawn,
         refresh: Callable[[], None],
         worn_out: Callable[[], None],
+        forward: Callable[[str], None],
     ) -> None:
         verbose = settings.log_level == "debug"
         self.held = HeldJobs()
@@ -65,18 +74,30 @@ class Custody:
         )
         self.intake = Intake(self.pool, Turns(settings.queues))
         self.exchanges: dict[str, QueueExchange] = {}
+        self.messenger = Messenger(
+            store=store,
+            running=lambda: self.pool.running,
+            settle=self._hand_over,
+            cancelled=self.cancelled,
+            lost=self.lost,
+            link=link,
+            meters=meters,
+            beat=lambda: pulse.beat("words"),
+        )
         self._settings = settings
         self._run_id = run_id
         self._store = store
         self._link = link
         self._meters = meters
         self._spawn = spawn
+        self._forward = forward
         self._verbose = verbose
+        spawn("words", self.messenger.run)
 
     @property
     def unsettled(self) -> int:
         """Attempts that ended and whose settlement is not committed yet."""
-        return sum(exchange.unsettled for exchange in self.exchanges.values())
+        return self.messenger.unsettled + sum(exchange.unsettled for exchange in self.exchanges.values())
 
     def serve(self, queues: Sequence[str]) -> None:
         """Serves these queues from now on, besides those it serves already."""
@@ -93,6 +114,7 @@ class Custody:
                 held=self.held,
                 link=self._link,
                 meters=self._meters,
+                forward=self._forward,
                 verbose=self._verbose,
             )
             self._spawn(f"exchange:{queue}", exchange.run)
@@ -169,8 +191,13 @@ class Custody:
     def _settle(self, held: Held) -> None:
         if held.settlement is None:
             self.held.discard(held)
+        elif held.has_unsent_words:
+            self.messenger.finish(held)
         else:
-            self.exchanges[held.claimed.queue].settle(held)
+            self._hand_over(held)
+
+    def _hand_over(self, held: Held) -> None:
+        self.exchanges[held.claimed.queue].settle(held)
 
 
 def in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., None]) -> Callable[..., None]:

@@ -9,6 +9,7 @@ import structlog
 from leaseforge import events
 from leaseforge_worker.attempt import GRACE_S
 from leaseforge_worker.custody import Custody
+from leaseforge_worker.forwarding import Forwarding
 from leaseforge_worker.held import Stop
 from leaseforge_worker.link import Link
 from leaseforge_worker.supervision import end_tasks
@@ -24,9 +25,10 @@ _LOOK_S = 0.01
 class Drain:
     """Ends the work of a worker; renewal, exchanges and ticks go on meanwhile. `waits` is the waiting loop's task."""
 
-    def __init__(self, custody: Custody, waits: asyncio.Task[None], link: Link) -> None:
+    def __init__(self, custody: Custody, waits: asyncio.Task[None], forwarding: Forwarding, link: Link) -> None:
         self._custody = custody
         self._waits = waits
+        self._forwarding = forwarding
         self._link = link
 
     async def run(self, within_s: float) -> None:
@@ -42,6 +44,8 @@ class Drain:
         if not in_time:
             left = await self._release()
         await _until(lambda: not custody.unsettled, end - time.monotonic())
+        # The last follow-ups too: this may be the only worker of the queue for a long time.
+        await _until(lambda: not self._forwarding.is_busy, end - time.monotonic())
         await self._pass_tokens_on(end - time.monotonic())
         log.info(
             events.WORKER_DRAINED,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -70,6 +70,7 @@ class QueueExchange:
         held: HeldJobs,
         link: Link,
         meters: Meters,
+        forward: Callable[[str], None],
         clock: Clock = time.monotonic,
         verbose: bool = False,
     ) -> None:
@@ -84,7 +85,7 @@ class QueueExchange:
         self._meters = meters
         self._clock = clock
         self._verbose = verbose
-        self._outbox = Outbox(queue, held=held, meters=meters, verbose=verbose)
+        self._outbox = Outbox(queue, held=held, meters=meters, forward=forward, verbose=verbose)
         self._number = 0
         self._pending: Pending | None = None
         self._in_flight = False
@@ -132,6 +133,7 @@ class QueueExchange:
         """Stops the timer of a rate limit."""
         if self._wait is not None:
             self._wait.cancel()
+            self._wait = None
 
     async def run(self) -> None:
         """Sends exchanges for ever, each when it has a reason to leave; Redis being away only pauses it."""
@@ -227,14 +229,15 @@ class QueueExchange:
         self._pool.admit(fresh)
 
     def _may_have_more(self, answer: Exchanged, want: int) -> bool:
-        if want and self._wait is not None:
-            self._wait.cancel()
-            self._wait = None
-        if answer.wait_ms is not None:
-            loop = asyncio.get_running_loop()
-            self._wait = loop.call_later(answer.wait_ms / 1000, self._intake.set_hungry, self.queue)
-            return False
-        return answer.more and answer.status is not Answer.PAUSED and (want > 0 or self._intake.is_hungry(self.queue))
+        """Whether the queue stays hungry. Where a rate holds it back, it becomes so again by itself."""
+        if answer.wait_ms is None and not want:
+            return answer.more and self._intake.is_hungry(self.queue)
+        self.close()
+        if answer.wait_ms is None:
+            return answer.more and answer.status is not Answer.PAUSED
+        loop = asyncio.get_running_loop()
+        self._wait = loop.call_later(answer.wait_ms / 1000, self._intake.set_hungry, self.queue)
+        return False
 
     def _let_others_claim(self, pending: Pending) -> None:
         """No answer: the other queues must not wait for one. What this claim may have got is taken in nevertheless."""

@@ -5,8 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
+from leaseforge.errors import AttemptEnded
 from leaseforge.exchanges import Claimed, Settlement
+from leaseforge.jobs import NewJob
 from leaseforge.tasks import Policy
+from leaseforge_worker.follow_ups import FollowUps
+from leaseforge_worker.words import Words
 
 Clock = Callable[[], float]
 Key = tuple[str, str]
@@ -44,6 +48,8 @@ class Held:
     task: asyncio.Task[None] | None = None
     policy: Policy | None = None
     settlement: Settlement | None = None
+    follow_ups: FollowUps | None = None
+    words: Words | None = None
 
     def __init__(self, claimed: Claimed, *, confirmed_at: float, lease_s: float, clock: Clock = time.monotonic) -> None:
         self.claimed = claimed
@@ -67,6 +73,31 @@ class Held:
     def needs_renewal_first(self) -> bool:
         """Whether half the lease went by since it was last confirmed: too long ago to start on it."""
         return self.clock() - self.confirmed_at > self.lease_s / 2
+
+    @property
+    def has_unsent_words(self) -> bool:
+        """Whether the handler said something that Redis has not confirmed yet."""
+        return self.words is not None and self.words.unsent
+
+    def follow_up(self, job: NewJob) -> None:
+        """See RunState. Most attempts ask for nothing and say nothing: what collects it is made at the first call."""
+        # One indivisible step: threads of one handler may be first together, and must find the same object.
+        follow_ups: FollowUps = self.follow_ups or self.__dict__.setdefault("follow_ups", FollowUps())
+        if self.ended:
+            raise AttemptEnded(f"the attempt has ended: {job.type!r} cannot follow it any more")
+        follow_ups.add(job)
+
+    def say_progress(self, percent: int, note: str) -> None:
+        """See RunState."""
+        self._words().progress(percent, note)
+
+    def say_line(self, line: str) -> None:
+        """See RunState."""
+        self._words().line(line)
+
+    def _words(self) -> Words:
+        words: Words = self.words or self.__dict__.setdefault("words", Words())
+        return words
 
 
 class HeldJobs:

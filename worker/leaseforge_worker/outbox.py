@@ -1,7 +1,7 @@
 """Attempts of one queue that ended and wait to be settled, and what became of their settlements."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -10,14 +10,14 @@ from leaseforge import events
 from leaseforge.answers import Answer
 from leaseforge.exchanges import Exchanged, Settlement
 from leaseforge.jobs import JobState
-from leaseforge.limits import CHUNK
+from leaseforge.limits import CHUNK, MAX_FOLLOW_UPS
 from leaseforge_worker.held import Held, HeldJobs
 from leaseforge_worker.metrics import Meters
 
 log = structlog.get_logger()
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Results one call carries: a longer script call would hold up everybody else's."""
+"""Results and follow-ups one call carries: a longer script call would hold up everybody else's."""
 
 _EVENTS = {
     JobState.COMPLETED: events.JOB_COMPLETED,
@@ -29,12 +29,18 @@ _EVENTS = {
 
 
 class Outbox:
-    """Hands settlements out in the order attempts ended, and lets jobs go once Redis has answered for them."""
+    """Hands settlements out in the order attempts ended, and lets jobs go once Redis has answered for them.
 
-    def __init__(self, queue: str, *, held: HeldJobs, meters: Meters, verbose: bool) -> None:
+    `forward` is called with the queue when a completion stored follow-ups for other queues.
+    """
+
+    def __init__(
+        self, queue: str, *, held: HeldJobs, meters: Meters, forward: Callable[[str], None], verbose: bool
+    ) -> None:
         self._queue = queue
         self._held = held
         self._meters = meters
+        self._forward = forward
         self._verbose = verbose
         self._ended: deque[Held] = deque()
         self._alone = 0
@@ -52,21 +58,30 @@ class Outbox:
         self._ended.append(held)
 
     def take(self) -> list[Held]:
-        """The attempts that ended first: no more than a call may carry, in number and in bytes of results."""
+        """The attempts that ended first: no more than a call may carry, in number, follow-ups and bytes."""
         most = 1 if self._alone else CHUNK
         taken: list[Held] = []
         size = 0
+        follow_ups = 0
         while self._ended and len(taken) < most:
-            size += len(settlement_of(self._ended[0]).result)
-            if taken and size > MAX_BYTES:
+            settlement = settlement_of(self._ended[0])
+            size += len(settlement.result)
+            if settlement.follow_ups:
+                size += sum(len(job.payload) for job in settlement.follow_ups)
+                follow_ups += len(settlement.follow_ups)
+            if taken and (size > MAX_BYTES or follow_ups > MAX_FOLLOW_UPS):
                 break
             taken.append(self._ended.popleft())
         return taken
 
     def settled(self, ended: Sequence[Held], answer: Exchanged) -> None:
         """Redis answered for these attempts, each on its own: they are held no more."""
+        leaves_queue = False
         for held, settled, state in zip(ended, answer.settled, answer.states, strict=True):
             self._held.discard(held)
+            follow_ups = settlement_of(held).follow_ups
+            if follow_ups and settled is not Answer.FENCED:
+                leaves_queue = leaves_queue or any(job.queue != self._queue for job in follow_ups)
             if settled is Answer.FENCED:
                 self._meters.fenced += 1
                 claimed = held.claimed
@@ -76,6 +91,8 @@ class Outbox:
                 if self._verbose or state is JobState.DEAD:
                     self._tell(held, state)
         self._alone = max(0, self._alone - len(ended))
+        if leaves_queue:
+            self._forward(self._queue)
 
     def isolate(self, ended: Sequence[Held], *, alone: bool) -> None:
         """A call with these settlements breaks the script: they go one by one, and one that breaks it alone is dropped.

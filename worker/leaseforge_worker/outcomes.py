@@ -29,6 +29,7 @@ def completed(held: Held, result: Any, policy: Policy) -> Settlement:
     """A handler returned. Bytes are the result as they are, None is none, anything else becomes JSON.
 
     A result that is no JSON, or larger than 256 KiB, is a failure: silently dropping it would be worse.
+    What the handler asked for as follow-ups goes with a completion only.
     """
     try:
         body = _body(result)
@@ -37,7 +38,10 @@ def completed(held: Held, result: Any, policy: Policy) -> Settlement:
     if len(body) > MAX_RESULT_BYTES:
         size = f"the result has {len(body):,} bytes; at most {MAX_RESULT_BYTES:,} are kept"
         return failed(held, policy, kind=RESULT_TOO_LARGE, message=size)
-    return Settlement(held.claimed.id, held.claimed.token, Outcome.COMPLETE, body)
+    claimed = held.claimed
+    if held.follow_ups is None:
+        return Settlement(claimed.id, claimed.token, Outcome.COMPLETE, body)
+    return Settlement(claimed.id, claimed.token, Outcome.COMPLETE, body, follow_ups=held.follow_ups.take())
 
 
 def _body(result: Any) -> bytes:
@@ -121,6 +125,7 @@ def failed(
         delay_ms=delay_ms,
         permanent=permanent,
         timed_out=timed_out,
+        job_type=claimed.type,
     )
 
 

@@ -14,9 +14,8 @@ from types import FrameType
 
 import structlog
 
-from leaseforge import events
+from leaseforge import events, logs
 from leaseforge.tasks import Registry
-from leaseforge_worker import logs
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
+from leaseforge.logs import LEVELS
 from leaseforge.settings import address, one_of, redis_url, seconds, setting, whole
 from leaseforge.tasks import Policy
 from leaseforge_worker.queues import QueueChoice, parse_queues
@@ -74,7 +75,7 @@ class WorkerSettings:
     log_level: str = setting(
         "LEASEFORGE_LOG_LEVEL",
         default="info",
-        parse=one_of("debug", "info", "warning", "error"),
+        parse=one_of(*LEVELS),
         help="debug writes a line for each step of each job",
     )
 

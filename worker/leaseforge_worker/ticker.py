@@ -19,7 +19,7 @@ from leaseforge_worker.pauses import Pauses
 log = structlog.get_logger()
 
 LONGEST_S = 2.0
-_JITTER = 0.25
+_JITTER = 0.1
 _SHORTEST_S = 0.02
 """No queue is swept more often by one worker, times the live workers of the queue: together they would flood Redis."""
 _AT_ONCE = 50

@@ -18,6 +18,7 @@ from leaseforge.workers import WorkerState
 from leaseforge_worker.custody import Custody, in_loop
 from leaseforge_worker.discovery import Discovery
 from leaseforge_worker.drain import Drain
+from leaseforge_worker.forwarding import Forwarding
 from leaseforge_worker.health import Health, HealthServer
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Exposition, Gauges, Meters
@@ -119,6 +120,13 @@ class Worker:
             def spawn(name: str, run: Callable[[], Awaitable[None]]) -> None:
                 loops.append(group.create_task(supervise(name, run, self.pulse), name=name))
 
+            forwarding = Forwarding(
+                store=store,
+                queues=lambda: custody.intake.queues,
+                link=self.link,
+                meters=self.meters,
+                beat=self._beat("forward"),
+            )
             custody = self._custody = Custody(
                 settings,
                 self._tasks,
@@ -126,9 +134,11 @@ class Worker:
                 store=store,
                 link=self.link,
                 meters=self.meters,
+                pulse=self.pulse,
                 spawn=spawn,
                 refresh=lambda: renewal.refresh(),
                 worn_out=self._worn_out,
+                forward=forwarding.soon,
             )
             registration = self._registration(custody, sync_store, in_loop(loop, self._obey))
             renewal = Renewal(
@@ -146,6 +156,7 @@ class Worker:
             renewal.start()
             custody.serve(settings.queues.names)
             spawn("tick", self._ticker(custody, store, registration).run)
+            spawn("forward", forwarding.run)
             if settings.queues.every:
                 discovery = Discovery(store=store, found=custody.serve, link=self.link, beat=self._beat("discovery"))
                 spawn("discovery", discovery.run)
@@ -158,7 +169,7 @@ class Worker:
                 drain_s = settings.drain_s
             finally:
                 self._stopping = True
-                await Drain(custody, waits, self.link).run(drain_s)
+                await Drain(custody, waits, forwarding, self.link).run(drain_s)
                 await end_tasks(loops)
                 await asyncio.to_thread(self._leave, renewal, registration)
                 custody.close()

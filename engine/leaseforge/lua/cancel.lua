@@ -5,11 +5,10 @@
 --
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] counts    hash totals
--- KEYS[3] types     hash job types told apart in statistics
--- KEYS[4] ready     zset claimable jobs
--- KEYS[5] scheduled zset id -> due
--- KEYS[6] retrying  zset id -> due
--- KEYS[7] cancelled zset id -> finished
+-- KEYS[3] ready     zset claimable jobs
+-- KEYS[4] scheduled zset id -> due
+-- KEYS[5] retrying  zset id -> due
+-- KEYS[6] cancelled zset id -> finished
 -- ARGV[1] id        text the job
 -- ARGV[2] operation text the operator's action; the same one again answers already_done
 -- returns answer (ok, already_done, not_found, conflict), the job's state

@@ -2,14 +2,13 @@
 --
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] counts    hash totals
--- KEYS[3] types     hash job types told apart in statistics
--- KEYS[4] ready     zset claimable jobs
--- KEYS[5] scheduled zset id -> due
--- KEYS[6] retrying  zset id -> due
--- KEYS[7] completed zset id -> finished
--- KEYS[8] cancelled zset id -> finished
--- KEYS[9] dead      zset id -> finished
--- KEYS[10] groups    hash dead groups: key -> title
+-- KEYS[3] ready     zset claimable jobs
+-- KEYS[4] scheduled zset id -> due
+-- KEYS[5] retrying  zset id -> due
+-- KEYS[6] completed zset id -> finished
+-- KEYS[7] cancelled zset id -> finished
+-- KEYS[8] dead      zset id -> finished
+-- KEYS[9] groups    hash dead groups: key -> title
 -- ARGV[1] id text the job
 -- returns answer (ok, not_found, conflict while it runs), the state it had
 -- flags allow-oom

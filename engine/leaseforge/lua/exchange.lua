@@ -16,8 +16,8 @@
 -- KEYS[10] cancelled zset id -> finished
 -- KEYS[11] dead      zset id -> finished
 -- KEYS[12] groups    hash dead groups: key -> title
--- KEYS[13] outbox    hash follow-ups for other queues
--- KEYS[14] wake      list wake token
+-- KEYS[13] wake      list wake token
+-- KEYS[14] outbox    hash follow-ups for other queues
 -- KEYS[15] claim     string this run's last claim: number, ids, tokens
 -- ARGV[1] run_id   text  the worker's run id
 -- ARGV[2] number   int   the exchange's number within the run and queue

@@ -6,14 +6,13 @@
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
 -- KEYS[3] counts    hash totals
--- KEYS[4] types     hash job types told apart in statistics
--- KEYS[5] ready     zset claimable jobs
--- KEYS[6] running   zset id -> lease expiry
--- KEYS[7] scheduled zset id -> due
--- KEYS[8] retrying  zset id -> due
--- KEYS[9] dead      zset id -> finished
--- KEYS[10] groups    hash dead groups: key -> title
--- KEYS[11] wake      list wake token
+-- KEYS[4] ready     zset claimable jobs
+-- KEYS[5] running   zset id -> lease expiry
+-- KEYS[6] scheduled zset id -> due
+-- KEYS[7] retrying  zset id -> due
+-- KEYS[8] dead      zset id -> finished
+-- KEYS[9] groups    hash dead groups: key -> title
+-- KEYS[10] wake      list wake token
 -- ARGV[1] limit int at most so many jobs, 1 to 200
 -- returns how many were promoted
 -- flags allow-oom

@@ -15,8 +15,7 @@
 -- KEYS[10] cancelled zset id -> finished
 -- KEYS[11] dead      zset id -> finished
 -- KEYS[12] groups    hash dead groups: key -> title
--- KEYS[13] outbox    hash follow-ups for other queues
--- KEYS[14] wake      list wake token
+-- KEYS[13] wake      list wake token
 -- ARGV[1] limit           int at most so many jobs for each of the three
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time

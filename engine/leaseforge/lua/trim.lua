@@ -7,11 +7,10 @@
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
 -- KEYS[3] counts    hash totals
--- KEYS[4] types     hash job types told apart in statistics
--- KEYS[5] completed zset id -> finished
--- KEYS[6] cancelled zset id -> finished
--- KEYS[7] dead      zset id -> finished
--- KEYS[8] groups    hash dead groups: key -> title
+-- KEYS[4] completed zset id -> finished
+-- KEYS[5] cancelled zset id -> finished
+-- KEYS[6] dead      zset id -> finished
+-- KEYS[7] groups    hash dead groups: key -> title
 -- ARGV[1] limit       int at most so many jobs, 1 to 200
 -- ARGV[2] age_ms      int completed and cancelled jobs older than this go
 -- ARGV[3] keep        int so many completed, and so many cancelled ones are kept

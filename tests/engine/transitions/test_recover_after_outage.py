@@ -24,6 +24,16 @@ def test_the_first_sweep_ever_recovers_at_once(line: LiveQueue) -> None:
     assert line.tick().recovered == 1
 
 
+def test_every_sweep_notes_when_it_was_also_one_that_may_not_recover_yet(line: LiveQueue) -> None:
+    expired(line)
+    line.sweep_stopped(ago_ms=LEASE_MS)
+
+    for _ in range(2):
+        before_ms = line.now_ms()
+        line.tick()
+        assert before_ms <= int(line.raw.hget(line.key("meta"), "swept_at")) <= line.now_ms()
+
+
 def test_a_sweep_soon_after_the_last_one_recovers_at_once(line: LiveQueue) -> None:
     expired(line)
     line.sweep_stopped(ago_ms=LEASE_MS // 4)

@@ -38,8 +38,10 @@ class Twin(WorkTwin):
                 number = len(self._sent) + 1
                 self._exchange((action.queue, run_id, number), action.lease_ms, action.want, settlements, action.times)
             case actions.OldExchange():
-                if self._sent:
-                    self._exchange(picked(self._sent, action.pick), action.lease_ms, action.want, (), 1)
+                # Mostly one whose claim is remembered: what it took may be in other hands by now.
+                kept = [sent for sent in self._sent if self._models[sent[0]].claims.get(sent[1], (0,))[0] == sent[2]]
+                if pool := kept if action.pick % 4 and kept else self._sent:
+                    self._exchange(picked(pool, action.pick), action.lease_ms, action.want, (), 1)
             case actions.Beat():
                 self._beat(action)
             case actions.Sweep():

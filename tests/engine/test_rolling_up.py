@@ -55,3 +55,21 @@ def test_full_buckets_are_added_a_few_at_a_time(line: LiveQueue) -> None:
     assert rolled[0] == 1
     assert sum(rolled) in (5, 6)
     assert set(coarse(line, Step.HOUR).values()) == {5}
+
+
+def test_damaged_statistics_do_not_stop_the_sweeps(line: LiveQueue) -> None:
+    now = line.now_ms() // 10_000
+    plant(line, ago=3, completed=7)
+    line.raw.hset(line.key(f"stats:10:{now - 3}"), "failed", "many")
+    line.raw.set(line.key(f"stats:10:{now - 2}"), "foreign")
+    plant(line, ago=1, completed=1)
+    line.raw.hset(line.key("meta"), "rolled", now - 3)
+    line.add(delay_ms=60_000)
+    line.make_due(*line.snapshot().job_ids("scheduled"))
+
+    ticked = line.tick()
+
+    assert ticked.promoted == 1
+    assert line.take_wake_token()
+    assert coarse(line, Step.HOUR)["completed"] == 8
+    assert line.run(statistics.roll_call(line.name)) <= 1

@@ -219,8 +219,10 @@ local function unique_holder(id, unique_key)
   return nil
 end
 
+-- A time that is none counts as a day: raised in mid-script it would leave half a transition.
 local function take_unique(id, unique_key, ttl)
-  redis.call('SET', PREFIX .. 'unique:' .. unique_key, id, 'PX', ttl)
+  local ms = whole(ttl)
+  redis.call('SET', PREFIX .. 'unique:' .. unique_key, id, 'PX', text(ms > 0 and ms or 86400000))
 end
 
 -- Puts a dead job into the group of its kind of error; beyond 1,000 groups into `other`.

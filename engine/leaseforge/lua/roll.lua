@@ -15,19 +15,21 @@ local MOST_ADDED = 2000
 local function roll(K, A)
   local open = math.floor(NOW / 10000)
   local oldest = open - 720
-  local first = math.max(tonumber(redis.call('HGET', K.meta, 'rolled') or oldest), oldest)
+  local first = math.max(whole(redis.call('HGET', K.meta, 'rolled')), oldest)
   local last = math.min(open, first + 60)
   if last <= first then
     return 0
   end
   local bucket, added = first, 0
   while bucket < last and added < MOST_ADDED do
-    local flat = redis.call('HGETALL', PREFIX .. 'stats:10:' .. text(bucket))
+    -- What cannot be read or added is passed over: a sweep must not stop at damaged statistics for ever.
+    local flat = spare(redis.pcall('HGETALL', PREFIX .. 'stats:10:' .. text(bucket)))
     for _, step in ipairs({ { 300, 93600000 }, { 3600, 691200000 } }) do
       local coarse = PREFIX .. 'stats:' .. step[1] .. ':' .. text(math.floor(bucket * 10 / step[1]))
       local is_new = false
       for i = 1, #flat, 2 do
-        is_new = redis.call('HINCRBY', coarse, flat[i], flat[i + 1]) == tonumber(flat[i + 1]) or is_new
+        local sum = spare(redis.pcall('HINCRBY', coarse, flat[i], flat[i + 1]))
+        is_new = sum == tonumber(flat[i + 1]) or is_new
       end
       if is_new then
         redis.call('PEXPIRE', coarse, step[2])

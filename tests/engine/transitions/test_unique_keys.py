@@ -160,3 +160,19 @@ def test_an_ended_job_leaves_the_key_to_the_one_that_took_it_when_its_time_was_o
 
     assert (first.answer, successor.answer) == (Answer.CREATED, Answer.CREATED)
     assert line.raw.get(line.key(f"unique:{KEY}")).decode() == successor.id
+
+
+@pytest.mark.parametrize("damage", [None, "soon", "-5", "1e300"])
+def test_a_replay_whose_record_lost_the_key_s_time_takes_it_for_a_day(line: LiveQueue, damage: str | None) -> None:
+    """A number that is none must not stop a replay half-way, with the job out of the dead letters and nowhere else."""
+    job_id = request(line).id
+    line.kill(job_id)
+    if damage is None:
+        line.raw.hdel(line.record_key(job_id), "unique_ttl")
+    else:
+        line.raw.hset(line.record_key(job_id), "unique_ttl", damage)
+
+    assert line.run(operations.retry(job_id, operation="op")) is Answer.OK
+
+    assert line.ready() == [job_id]
+    assert 0 < line.raw.pttl(line.key(f"unique:{KEY}")) <= 86_400_000

@@ -5,7 +5,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e screenshots bench matrix build clean browser
+.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -38,6 +38,10 @@ matrix: .venv/.installed-dev ## the long run: all tests on Debian's redis-server
 	@.ci/ensure redis
 	LEASEFORGE_TEST_SERVER=redis $(BIN)/pytest
 	LEASEFORGE_TEST_SERVER=embedded $(BIN)/pytest -m soak || [ $$? -eq 5 ]
+
+mutants: .venv/.installed-dev ## put faults into a copy of the engine one by one; each must be noticed by a test
+	@.ci/ensure redis
+	$(BIN)/python -m tests.mutants
 
 build: .venv/.installed-dev ## make the sdist and the wheel in dist/ and try the wheel in a fresh environment
 	rm -rf dist

@@ -47,10 +47,7 @@ def test_a_worker_and_a_tick_settle_or_recover_a_job_but_never_both(line: LiveQu
         assert (settled == "fenced") == (recovered == 1)
         assert line.count("fenced") == recovered
 
-    race = Race(line, lambda: line.add(id=JOB), {"worker": worker, "sweeper": sweep(line)})
-    race.check(judge)
-
-    assert len(race.outcomes) == 2
+    Race(line, lambda: line.add(id=JOB), {"worker": worker, "sweeper": sweep(line)}).check(judge)
 
 
 def test_a_renewal_in_time_keeps_the_job_and_one_too_late_is_fenced(line: LiveQueue) -> None:
@@ -85,7 +82,7 @@ def test_two_sweepers_handle_each_expiry_once(line: LiveQueue) -> None:
     def judge(run: Run) -> None:
         assert run.answers["one"] + run.answers["other"] == 2 == line.count("recovered")
 
-    Race(line, arrange, {"one": sweeper, "other": sweeper}, compare="state").check(judge)
+    Race(line, arrange, {"one": sweeper, "other": sweeper}, compare="state").check(judge, outcomes=1)
 
 
 def test_a_zombie_and_the_new_owner_never_both_complete(line: LiveQueue) -> None:
@@ -109,10 +106,7 @@ def test_a_zombie_and_the_new_owner_never_both_complete(line: LiveQueue) -> None
         if "completed" in run.answers["heir"]:
             assert all(ended == "fenced" for _, ended in run.answers["zombie"])
 
-    race = Race(line, lambda: line.add(id=JOB), {"zombie": zombie, "heir": heir})
-    race.check(judge)
-
-    assert len(race.outcomes) >= 3
+    Race(line, lambda: line.add(id=JOB), {"zombie": zombie, "heir": heir}).check(judge, outcomes=3)
 
 
 def test_two_workers_share_the_jobs_without_a_double(line: LiveQueue) -> None:
@@ -183,3 +177,32 @@ def test_a_lost_reply_to_a_settlement_is_asked_for_again_while_another_worker_wo
         assert line.count("failed") == len(run.answers["worker"]) // 2
 
     Race(line, lambda: line.add(id=JOB), {"worker": worker, "other": other}).check(judge)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_whole_life_of_a_job_against_sweeps_at_every_moment(line: LiveQueue) -> None:
+    """Two workers claim, renew and fail or complete what they get while its lease ends again and again."""
+
+    async def workers(store: TurnStore) -> list[Any]:
+        ended: list[Any] = []
+        for run_id, outcome in (("one", Outcome.FAIL), ("two", Outcome.COMPLETE)):
+            hands = FlowWorker(store, run_id=run_id)
+            for job in await hands.claim():
+                ended += [await hands.renew(job), await hands.settle(job, outcome, max_attempts=2, delay_ms=0)]
+        return ended
+
+    def judge(run: Run) -> None:
+        settled = [answer for answer in run.answers["workers"] if isinstance(answer, str)]
+        assert settled.count("completed") == line.count("completed") <= 1
+        assert settled.count("retrying") == line.count("failed") <= 1
+        assert settled.count("fenced") + sum(
+            renewed == ("fenced",) for renewed in run.answers["workers"]
+        ) == line.count("fenced")
+        assert sum(run.answers["sweeper"]) == line.count("recovered")
+
+    flows = {"workers": workers, "sweeper": sweep(line, times=3)}
+    race = Race(line, lambda: line.add(id=JOB), flows)
+    race.check(judge, outcomes=5)
+
+    assert race.schedules > 400

@@ -45,10 +45,7 @@ def test_a_unique_job_is_stored_again_only_when_the_first_has_ended(line: LiveQu
             )
 
     flows = {"worker": worker, "producer": enqueuing(*jobs)}
-    race = Race(line, lambda: line.add(id=FIRST, unique_key="invoice-7"), flows)
-    race.check(judge)
-
-    assert len(race.outcomes) >= 3
+    Race(line, lambda: line.add(id=FIRST, unique_key="invoice-7"), flows).check(judge, outcomes=3)
 
 
 def test_two_producers_with_one_unique_key_store_one_job(line: LiveQueue) -> None:

@@ -9,9 +9,9 @@ from tests.support.live_queue import LEASE_MS
 
 
 class FlowWorker:
-    """A worker with one queue: numbered exchanges, and what it holds. `run_id` tells it from others."""
+    """A worker with one queue and its numbered exchanges. `run_id` tells it from others, and from LiveQueue's own."""
 
-    def __init__(self, store: TurnStore, queue: str = "line", *, run_id: str = "w1") -> None:
+    def __init__(self, store: TurnStore, queue: str = "line", *, run_id: str = "flow") -> None:
         self.store = store
         self.queue = queue
         self.run_id = run_id

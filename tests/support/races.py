@@ -47,8 +47,11 @@ class Race:
     schedules: int = 0
     outcomes: set[Any] = field(default_factory=set)
 
-    def check(self, judge: Callable[[Run], None] = lambda run: None) -> None:
-        """Tries every schedule. Each state met is audited; each end is judged, and must let itself be worked off."""
+    def check(self, judge: Callable[[Run], None] = lambda run: None, *, outcomes: int = 2) -> None:
+        """Tries every schedule. Each state met is audited; each end is judged, and must let itself be worked off.
+
+        Fewer different `outcomes` than expected mean that the flows did not race at all.
+        """
         serial = {self._outcome(run) for run in self._explore(whole_operations=True)}
         for run in self._explore(whole_operations=False, after_turn=self._audit):
             self.schedules += 1
@@ -63,6 +66,7 @@ class Race:
                 error.add_note(f"after this schedule:\n{run}")
                 raise
             self.outcomes.add(outcome)
+        assert len(self.outcomes) >= outcomes, f"{len(self.outcomes)} outcomes of {self.schedules} schedules"
 
     def _queues(self) -> tuple[LiveQueue, ...]:
         return (self.line, *self.others)

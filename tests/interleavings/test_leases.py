@@ -9,7 +9,7 @@ from leaseforge.answers import Answer
 from leaseforge.exchanges import Outcome
 from tests.support.flow_worker import FlowWorker
 from tests.support.interleaving import Run, TurnStore
-from tests.support.live_queue import LiveQueue
+from tests.support.live_queue import LEASE_MS, LiveQueue
 from tests.support.races import Race, job_number
 
 JOB = job_number(1)
@@ -177,6 +177,31 @@ def test_a_lost_reply_to_a_settlement_is_asked_for_again_while_another_worker_wo
         assert line.count("failed") == len(run.answers["worker"]) // 2
 
     Race(line, lambda: line.add(id=JOB), {"worker": worker, "other": other}).check(judge)
+
+
+def test_a_copy_of_an_exchange_that_arrives_late_claims_nothing_that_nobody_holds(line: LiveQueue) -> None:
+    """The connection timed out, but what was sent on it is carried out in the end, whenever that is."""
+
+    def arrange() -> None:
+        for number in (1, 2, 3):
+            line.add(id=job_number(number))
+
+    async def worker(store: TurnStore) -> int:
+        hands = FlowWorker(store)
+        await hands.exchange(1)
+        held = [*(await hands.exchange(1, again=True)).claimed, *await hands.claim()]
+        assert all([await hands.settle(job) == "completed" for job in held])
+        return len(held)
+
+    async def network(store: TurnStore) -> Any:
+        copy = exchanges.exchange(line.name, run_id="flow", number=1, lease_ms=LEASE_MS, want=1)
+        return len((await store.run(copy)).claimed)
+
+    def judge(run: Run) -> None:
+        assert run.answers["worker"] == 2
+        assert not line.snapshot().sets["running"]
+
+    Race(line, arrange, {"worker": worker, "network": network}).check(judge)
 
 
 @pytest.mark.soak

@@ -57,6 +57,12 @@ FENCING = (
         ("lua/claim.lua", "if last and last[1] == number then", "if false then"),
     ),
     mutant(
+        "late copy of an exchange claims",
+        "a job is claimed by an exchange whose answer nobody waits for",
+        "interleavings/test_leases.py",
+        ("lua/claim.lua", "if last and whole(last[1]) > whole(number) then", "if false then"),
+    ),
+    mutant(
         "operation not remembered",
         "a click repeated after a lost reply replays the job twice",
         "engine/transitions/test_retry.py",

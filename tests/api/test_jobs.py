@@ -232,6 +232,18 @@ async def test_a_retry_may_bring_another_payload(client: Client, admin: dict[str
     assert answer.json()["payload"] == {"corrected": True}
 
 
+async def test_a_retry_with_a_payload_over_one_mebibyte_is_refused(
+    client: Client, admin: dict[str, str], store: Store
+) -> None:
+    job_id = await kill_job(store)
+
+    answer = await client.post(f"/api/jobs/{job_id}/retry", json={"payload": "x" * 1024 * 1024}, headers=admin)
+
+    assert answer.status_code == 413
+    assert answer.json()["errors"][0]["field"] == "payload"
+    assert (await client.get(f"/api/jobs/{job_id}", headers=admin)).json()["status"] == "dead"
+
+
 async def test_a_retry_repeated_with_the_same_key_is_done_once(
     client: Client, admin: dict[str, str], store: Store
 ) -> None:

@@ -268,6 +268,25 @@ async def test_only_a_dead_job_is_retried(state: JobState, client: Client, admin
     assert (await client.get(f"/api/jobs/{job['id']}", headers=admin)).json() == job
 
 
+async def test_a_second_job_with_the_unique_key_of_a_live_one_is_answered_as_its_duplicate(
+    client: Client, admin: dict[str, str]
+) -> None:
+    asked = JOB | {"unique_key": "invoice 17", "unique_ttl_seconds": 60}
+    first = await client.post("/api/jobs", json=asked, headers=admin)
+
+    second = await client.post("/api/jobs", json=asked, headers=admin)
+
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert second.json()["id"] == first.json()["id"]
+    assert first.json()["unique_key"] == "invoice 17"
+
+
+async def test_a_lifetime_of_a_unique_key_outside_the_bounds_is_refused(client: Client, admin: dict[str, str]) -> None:
+    answer = await client.post("/api/jobs", json=JOB | {"unique_key": "k", "unique_ttl_seconds": 0.1}, headers=admin)
+
+    assert answer.status_code == 400
+
+
 async def test_a_retry_waits_for_the_live_job_that_holds_its_unique_key(
     client: Client, admin: dict[str, str], store: Store
 ) -> None:

@@ -30,12 +30,14 @@ class Product:
     environment: Mapping[str, str]
     server: Process
     workers: list[Process] = field(default_factory=list)
+    started: int = 0
 
     def start_worker(self, *, queues: str = "*") -> Process:
         """A worker with the demo tasks; returns once it runs."""
+        self.started += 1
         worker = Process(
             [_LEASEFORGE, "worker", "--demo", "--queues", queues, "--lease", "3", "--drain", "3"],
-            output_file=self.folder / f"worker-{len(self.workers)}.log",
+            output_file=self.folder / f"worker-{self.started}.log",
             env={"LEASEFORGE_REDIS_URL": self.redis_url, "LEASEFORGE_METRICS_ADDR": f"127.0.0.1:{free_port()}"},
         )
         self.workers.append(worker)

@@ -19,7 +19,7 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     [done] = enqueue(product, "shown", type="generate_pdf", payload={"title": "Report"})
     wait_for_state(product, done, JobState.COMPLETED)
     enqueue(product, "shown", delay_ms=3_600_000)
-    [running] = enqueue(product, "shown", type="sleep", payload={"duration_ms": 15_000})
+    [running] = enqueue(product, "shown", type="sleep", payload={"duration_ms": 60_000})
     wait_for_state(product, running, JobState.RUNNING)
     console = visit(width=width)
     states = [f"/queues/shown?state={state.value}" for state in JobState]

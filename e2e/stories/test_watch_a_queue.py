@@ -41,7 +41,7 @@ def test_the_overview_says_first_what_is_wrong(visit: Callable[..., Console], pr
 
 @pytest.mark.usefixtures("worker")
 def test_what_is_open_and_focused_stays_so(visit: Callable[..., Console], product: Product) -> None:
-    enqueue(product, "steady", type="sleep", payload={"duration_ms": 20_000})
+    enqueue(product, "steady", type="sleep", payload={"duration_ms": 60_000})
     console = visit()
     console.open("/workers")
     expect(console.page.locator("details[id^=running-]")).to_be_visible()

@@ -22,7 +22,6 @@ QUEUE_KEYS = frozenset(
 )
 """Keys each queue has one of. `guard` never exists: see lua/_queue.lua."""
 
-SYSTEM_KEYS = frozenset({"queues", "schema", "workers"})
 SYSTEM = "sys"
 """The hash tag of what belongs to no queue; refused as a queue's name."""
 

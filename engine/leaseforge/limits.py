@@ -44,8 +44,6 @@ MAX_PAGE = 100
 MAX_OFFSET = 1_000_000_000
 CHUNK = 200
 """Ids one transition may touch in one script."""
-MAX_BUCKETS = 720
-BUCKET_S = 10
 
 KEEP_ENDED_MS = 24 * 3_600_000
 KEEP_ENDED = 10_000

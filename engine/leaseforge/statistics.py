@@ -87,6 +87,26 @@ def throughput(*, seconds: int = 900, step: Step | None = None, queue: str | Non
     return Throughput(step, tuple(points))
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Jobs per second that came to a queue and completed there, over the last minute that is over."""
+
+    enqueued: float
+    completed: float
+
+
+def rates(queues: Sequence[str]) -> Plan[list[Rate]]:
+    """The present rate of each queue, in the order given."""
+    buckets = 7
+    tables = yield from Batch([_stats_call(check_queue_name(name), Step.TEN_SECONDS, buckets) for name in queues])
+    found = []
+    for _, rows in tables:
+        enqueued, completed = (sum(row[SERIES.index(name)] for row in rows[:-1]) for name in ("enqueued", "completed"))
+        seconds = Step.TEN_SECONDS * (buckets - 1)
+        found.append(Rate(round(enqueued / seconds, 3), round(completed / seconds, 3)))
+    return found
+
+
 def shapes(queue: str, *, seconds: int = 900) -> Plan[list[TypeShape]]:
     """How the job types of a queue did in about the last `seconds`, by type name; beyond a day nothing is read.
 

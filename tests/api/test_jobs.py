@@ -232,6 +232,18 @@ async def test_a_retry_may_bring_another_payload(client: Client, admin: dict[str
     assert answer.json()["payload"] == {"corrected": True}
 
 
+async def test_a_retry_with_a_payload_over_one_mebibyte_is_refused(
+    client: Client, admin: dict[str, str], store: Store
+) -> None:
+    job_id = await kill_job(store)
+
+    answer = await client.post(f"/api/jobs/{job_id}/retry", json={"payload": "x" * 1024 * 1024}, headers=admin)
+
+    assert answer.status_code == 413
+    assert answer.json()["errors"][0]["field"] == "payload"
+    assert (await client.get(f"/api/jobs/{job_id}", headers=admin)).json()["status"] == "dead"
+
+
 async def test_a_retry_repeated_with_the_same_key_is_done_once(
     client: Client, admin: dict[str, str], store: Store
 ) -> None:
@@ -254,6 +266,25 @@ async def test_only_a_dead_job_is_retried(state: JobState, client: Client, admin
     assert answer.status_code == 409
     assert state.value in answer.json()["detail"]
     assert (await client.get(f"/api/jobs/{job['id']}", headers=admin)).json() == job
+
+
+async def test_a_second_job_with_the_unique_key_of_a_live_one_is_answered_as_its_duplicate(
+    client: Client, admin: dict[str, str]
+) -> None:
+    asked = JOB | {"unique_key": "invoice 17", "unique_ttl_seconds": 60}
+    first = await client.post("/api/jobs", json=asked, headers=admin)
+
+    second = await client.post("/api/jobs", json=asked, headers=admin)
+
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert second.json()["id"] == first.json()["id"]
+    assert first.json()["unique_key"] == "invoice 17"
+
+
+async def test_a_lifetime_of_a_unique_key_outside_the_bounds_is_refused(client: Client, admin: dict[str, str]) -> None:
+    answer = await client.post("/api/jobs", json=JOB | {"unique_key": "k", "unique_ttl_seconds": 0.1}, headers=admin)
+
+    assert answer.status_code == 400
 
 
 async def test_a_retry_waits_for_the_live_job_that_holds_its_unique_key(

@@ -9,7 +9,8 @@ import pytest
 from leaseforge.answers import Answer
 from leaseforge.errors import ScriptFault, StoreUnavailable
 from leaseforge.exchanges import Outcome, Settlement
-from leaseforge.jobs import JobState
+from leaseforge.jobs import JobState, NewJob
+from leaseforge.requests import new_job
 from leaseforge_worker import exchange as exchange_module
 from leaseforge_worker.exchange import QueueExchange
 from leaseforge_worker.held import Held, HeldJobs
@@ -65,10 +66,10 @@ class Desk:
     def _refuse(self, jobs: Sequence[Held]) -> None:
         raise AssertionError(f"{len(jobs)} jobs given back")
 
-    def end(self, one: Held, *, result: bytes = b"") -> None:
+    def end(self, one: Held, *, result: bytes = b"", follow_ups: tuple[NewJob, ...] = ()) -> None:
         """The attempt ended well."""
         one.ended = True
-        one.settlement = Settlement(one.claimed.id, one.claimed.token, Outcome.COMPLETE, result)
+        one.settlement = Settlement(one.claimed.id, one.claimed.token, Outcome.COMPLETE, result, follow_ups=follow_ups)
         self.pool.ended(one)
         self.exchange.settle(one)
         if self.pool.has_free_slot():
@@ -306,6 +307,43 @@ async def test_large_results_are_spread_over_several_exchanges(desk: Callable[..
     await eventually(lambda: not len(made.held))
 
     assert [len(call.rest) // WORDS for call in made.store.calls[1:]] == [16, 16, 8]
+
+
+@pytest.mark.parametrize(("count", "size"), [(80, 1), (5, 1024 * 256)])
+async def test_follow_ups_are_spread_over_several_exchanges(desk: Callable[..., Desk], count: int, size: int) -> None:
+    made = desk(
+        exchanged(*[claimed() for _ in range(6)]),
+        *[lambda call: exchanged(states=COMPLETED * (len(call.rest) // WORDS))] * 4,
+        slots=6,
+    )
+    await eventually(lambda: len(made.started) == 6)
+
+    made.store.gate.clear()
+    for one in list(made.started):
+        made.end(one, follow_ups=tuple(new_job("next", b"x" * size) for _ in range(count)))
+    made.store.gate.set()
+    await eventually(lambda: not len(made.held))
+
+    carried = [len(call.rest) // WORDS for call in made.store.calls[1:]]
+    assert sum(carried) == 6
+    assert max(carried) * count <= 200
+    assert max(carried) * count * size <= 4 * 1024 * 1024
+    assert len(carried) <= 3
+    assert made.forwarded == []
+
+
+@pytest.mark.parametrize("answer", [Answer.OK, Answer.ALREADY_DONE, Answer.FENCED])
+async def test_follow_ups_for_another_queue_are_forwarded_once_their_parent_is_settled(
+    desk: Callable[..., Desk], answer: Answer
+) -> None:
+    state = JobState.COMPLETED if answer is Answer.OK else None
+    made = desk(exchanged(claimed()), exchanged(states=[state], settled=[answer]))  # type: ignore[list-item]
+    await eventually(lambda: made.started)
+
+    made.end(made.started[0], follow_ups=(new_job("next"), new_job("next", queue="other")))
+    await eventually(lambda: not len(made.held))
+
+    assert made.forwarded == ([] if answer is Answer.FENCED else ["default"])
 
 
 async def test_a_settlement_that_breaks_the_script_is_found_and_dropped_and_the_others_settle(

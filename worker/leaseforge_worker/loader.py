@@ -56,17 +56,17 @@ def _import(name: str, target: str) -> ModuleType:
             raise LoadError(
                 f"no module named '{error.name}' here ({Path.cwd()}) or among installed packages"
             ) from error
-        raise LoadError(f"module '{name}' needs '{error.name}', which is not installed{_place(error, name)}") from error
+        raise LoadError(f"module '{name}' needs '{error.name}', which is not installed{_place(error)}") from error
     except SystemExit as error:
         raise LoadError(
             f"module '{name}' ended the program while it was imported (sys.exit({error.code!r}))"
         ) from error
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
-        raise LoadError(f"module '{name}' cannot be imported: {text}{_place(error, name)}") from error
+        raise LoadError(f"module '{name}' cannot be imported: {text}{_place(error)}") from error
 
 
-def _place(error: Exception, name: str) -> str:
+def _place(error: Exception) -> str:
     """Where in the author's code an import went wrong: the innermost line outside the import system."""
     if isinstance(error, SyntaxError) and error.filename:
         return ""  # its message names file and line

@@ -104,8 +104,6 @@ async def retry(
     payload = None if asked.payload is UNSET else bytes(asked.payload)
     if payload is not None:
         check_depth(payload, "payload")
-        if len(payload) > limits.MAX_PAYLOAD_BYTES:
-            raise PayloadTooLarge([FieldProblem("payload", f"is over {limits.MAX_PAYLOAD_BYTES:,} bytes")])
     # A caller's key counts for this caller and job only, so it needs no bound but its length.
     key = f"{identity.username}\0{job_id}\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
     operation = uuid.uuid5(uuid.NAMESPACE_OID, key).hex

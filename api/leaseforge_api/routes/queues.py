@@ -8,13 +8,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET
 
-from leaseforge import events, operations, reads
+from leaseforge import events, operations, reads, statistics
 from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.job import JobShown, job_shown
 from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
-from leaseforge_api.schemas.queues import PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
+from leaseforge_api.schemas.queues import Frozen, PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -29,7 +29,9 @@ async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cur
     """All queues by name."""
     offset = offset_of(cursor)
     infos = await store.run(reads.queues())
-    items = [queue(info) for info in infos[offset : offset + limit]]
+    page = infos[offset : offset + limit]
+    rates = await store.run(statistics.rates([info.name for info in page]))
+    items = [queue(info, rate) for info, rate in zip(page, rates, strict=True)]
     following = cursor_after(offset=offset, count=len(items), total=len(infos))
     return Listed(items, len(infos), following)
 
@@ -37,7 +39,7 @@ async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cur
 @get("/{name:str}", **permission(Permission.QUEUES_READ))
 async def show(name: FromPath[str], store: NamedDependency[Store]) -> Queue:
     """One queue."""
-    return queue(await store.run(reads.queue(name)))
+    return await _shown(store, name)
 
 
 @get("/{name:str}/jobs", **permission(Permission.JOBS_READ))
@@ -70,7 +72,7 @@ async def pause(
     """No job of the queue is claimed once this has answered; running ones go on. Pausing a paused queue is fine."""
     await store.run(operations.pause(name))
     log.info(events.QUEUE_PAUSED, queue=name, user=identity.username, reason=data.reason if data else None)
-    return queue(await store.run(reads.queue(name)))
+    return await _shown(store, name)
 
 
 @post("/{name:str}/resume", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
@@ -83,7 +85,7 @@ async def resume(
     """Jobs of the queue are claimed again."""
     await store.run(operations.resume(name))
     log.info(events.QUEUE_RESUMED, queue=name, user=identity.username, reason=data.reason if data else None)
-    return queue(await store.run(reads.queue(name)))
+    return await _shown(store, name)
 
 
 @post("/{name:str}/purge", status_code=200, dto=JsonBody[PurgeRequest], **permission(Permission.QUEUES_WRITE))
@@ -95,11 +97,17 @@ async def purge(
 ) -> PurgeAnswer:
     """Removes the queue's ready jobs: those of the moment the caller was shown (`frozen`), or of now."""
     asked = data or PurgeRequest()
-    shown = queue(await store.run(reads.queue(name))).frozen
-    frozen = shown if asked.frozen is UNSET else asked.frozen
+    shown = await store.run(reads.queue(name))
+    frozen = Frozen(shown.sequence, shown.as_of_ms) if asked.frozen is UNSET else asked.frozen
     done = await store.run(operations.purge(name, sequence=frozen.sequence, as_of_ms=frozen.as_of_ms))
     log.info(events.QUEUE_PURGED, queue=name, removed=done.removed, user=identity.username, reason=asked.reason)
     return PurgeAnswer(done.removed)
+
+
+async def _shown(store: Store, name: str) -> Queue:
+    info = await store.run(reads.queue(name))
+    [rate] = await store.run(statistics.rates([name]))
+    return queue(info, rate)
 
 
 router = Router("/queues", route_handlers=[index, show, jobs, pause, resume, purge], tags=["queues"])

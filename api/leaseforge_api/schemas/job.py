@@ -44,6 +44,13 @@ class BackoffShown(Struct, frozen=True):
     cap_seconds: float | None
 
 
+class ProgressShown(Struct, frozen=True):
+    """How far the running attempt says it is."""
+
+    percent: int
+    note: str
+
+
 class JobShown(Struct, frozen=True):
     """A job. Numbers of attempts as in the glossary; null options are left to the task and the worker.
 
@@ -72,7 +79,10 @@ class JobShown(Struct, frozen=True):
     payload_masked: bool
     error: Error | None
     reason: str | None
-    progress: None
+    progress: ProgressShown | None
+    unique_key: str | None
+    cancel_requested: bool
+    group: str | None
     tags: list[str]
     worker: str | None
     lease: LeaseShown | None
@@ -112,7 +122,10 @@ def job_shown(job: Job, *, with_payload: bool, in_list: bool = False) -> JobShow
         finished_at=instant_or_none(job.finished_at),
         error=Error(job.error.kind, job.error.message) if job.error else None,
         reason=job.reason,
-        progress=None,
+        progress=ProgressShown(job.progress.percent, job.progress.note) if job.progress else None,
+        unique_key=job.unique_key,
+        cancel_requested=job.cancel_requested,
+        group=job.group,
         tags=list(job.tags),
         worker=job.worker,
         lease=LeaseShown(job.lease.fence, instant(job.lease.expires_at)) if job.lease else None,
@@ -179,6 +192,9 @@ def gone_job_shown(asked: NewJob, job_id: str) -> JobShown:
         error=None,
         reason=None,
         progress=None,
+        unique_key=asked.unique_key,
+        cancel_requested=False,
+        group=None,
         tags=list(asked.tags),
         worker=None,
         lease=None,

@@ -24,11 +24,15 @@ class BackoffRequest(Struct, frozen=True, forbid_unknown_fields=True):
     cap_seconds: Annotated[float, Meta(ge=0, le=limits.MAX_BACKOFF_MS / 1000)] | None = None
 
 
+DAY_S = 86_400.0
+
+
 class JobRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A job to run. `payload` is any JSON and reaches the handler byte for byte; left out it is `{}`.
 
     `delay_seconds` counts from now, `scheduled_at` is an instant with a zone (past: at once); only one of both.
-    `max_attempts` 0 means without limit.
+    `max_attempts` 0 means without limit. While a live job of the queue holds `unique_key`, for `unique_ttl_seconds`
+    at most, this one is answered as its duplicate.
     """
 
     type: str
@@ -40,6 +44,8 @@ class JobRequest(Struct, frozen=True, forbid_unknown_fields=True):
     scheduled_at: Annotated[datetime, Meta(tz=True)] | None = None
     timeout_seconds: Annotated[float, Meta(gt=0, le=limits.MAX_TIMEOUT_MS / 1000)] | None = None
     backoff: BackoffRequest | None = None
+    unique_key: str | None = None
+    unique_ttl_seconds: Annotated[float, Meta(ge=1, le=limits.MAX_UNIQUE_TTL_MS / 1000)] = DAY_S
     tags: list[str] = []
 
 
@@ -79,6 +85,7 @@ _FIELDS: Mapping[str, str] = {
     "backoff_base_ms": "backoff.base_seconds",
     "backoff_cap_ms": "backoff.cap_seconds",
     "idempotency_key": "Idempotency-Key",
+    "unique_ttl_ms": "unique_ttl_seconds",
 }
 
 
@@ -113,6 +120,8 @@ def job_from(
             backoff=backoff.kind,
             backoff_base_ms=_ms(backoff.base_seconds),
             backoff_cap_ms=_ms(backoff.cap_seconds),
+            unique_key=request.unique_key,
+            unique_ttl_ms=round(request.unique_ttl_seconds * 1000),
             tags=request.tags,
             traceparent=traceparent,
             created_by=created_by,

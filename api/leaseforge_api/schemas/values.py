@@ -1,14 +1,12 @@
 """Values every answer writes the same way."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 Instant = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"}, examples=["2026-08-19T15:30:00.000Z"])]
 """An instant in UTC with milliseconds."""
-
-Json = Annotated[Any, msgspec.Meta(description="any JSON value")]
 
 
 def instant(at: datetime) -> Instant:

@@ -9,11 +9,9 @@ from leaseforge_console.payloads import Shown, show
 from leaseforge_console.views.queue import failures, told_when
 
 _OUTCOMES = {
-    "fail": ("failed", "dead"),
     "failed": ("failed", "dead"),
     "timeout": ("timed out", "dead"),
     "lost": ("lease lost", "retrying"),
-    "release": ("given back", "cancelled"),
     "released": ("given back", "cancelled"),
     "cancelled": ("cancelled", "cancelled"),
 }
@@ -23,7 +21,9 @@ _REASONS = {
     "unknown_type": "no worker knows its type",
     "bad_payload": "its payload cannot be read",
     "payload_missing": "its payload is gone",
+    "record_missing": "its record was lost",
     "record_of_wrong_type": "its record was damaged",
+    "sequence_missing": "its record was damaged",
 }
 
 

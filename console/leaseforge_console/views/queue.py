@@ -67,7 +67,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The page. `served_by` says who claims from the queue."""
+    """The page. `order` says how the jobs are sorted; `chart` is None until something has been counted."""
 
     row: queues.QueueRow
     summary: str

@@ -179,10 +179,15 @@ class Clockwork:
             self._run(passed * GRID_MS, 0)
             self._step += passed
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the step has ended under the hands of whoever is at work: what was seen may be of the next one."""
+        return self._real_step() != self._step
+
     def entries(self) -> list[Entry]:
         """Every key of every queue, times moved down to their step. Raises LostStep."""
         found = self._run(0, 0)
-        if self._real_step() != self._step:
+        if self.is_lost:
             raise LostStep
         return [(key.decode(), kind, value, ends) for key, kind, value, ends in found]
 

@@ -59,7 +59,9 @@ def explore(machine: type[EngineMachine], examples: int) -> None:
     try:
         run_state_machine_as_test(seed(number)(machine), settings=how)
     finally:
-        print(f"{machine.twin.compared:,} calls compared; what they did: {dict(machine.twin.totals)}")
+        twin = machine.twin
+        print(f"{twin.compared:,} comparisons, {twin.lost} examples given up because this machine stood still")
+        print(f"what happened: {dict(twin.totals)}")
 
 
 @pytest.mark.timeout(600)

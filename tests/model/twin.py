@@ -9,7 +9,7 @@ from leaseforge.errors import QueueNotFound
 from leaseforge.jobs import JobState
 from tests.model import actions, queue_model
 from tests.model.actions import APT, Action
-from tests.model.clockwork import GRID_MS
+from tests.model.clockwork import GRID_MS, LostStep
 from tests.model.pictures import ENDED
 from tests.model.script_calls import script_call
 from tests.model.twin_base import MAX_RECOVERIES, check_wait, picked
@@ -22,7 +22,18 @@ class Twin(WorkTwin):
     """All actions; sweeps, operators and mishaps are here."""
 
     def act(self, action: Action) -> None:
-        """Does one action to both sides."""
+        """Does one action to both sides. Nothing more, once this machine stood still in a step."""
+        if self._given_up:
+            return
+        try:
+            self._do(action)
+        except (LostStep, AssertionError):
+            if not self._clock.is_lost:
+                raise
+            self.lost += 1
+            self._given_up = True
+
+    def _do(self, action: Action) -> None:
         if self._full_for:
             self._full_for -= 1
             self._raw.config_set("maxmemory", 1 if self._full_for else 0)

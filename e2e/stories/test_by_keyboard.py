@@ -33,6 +33,7 @@ def test_log_in_purge_and_log_out(visit: Callable[..., Console], product: Produc
     console = visit(login=None)
     page = console.page
     console.open("/queues")
+    expect(page.get_by_label("Name")).to_be_focused()
 
     page.keyboard.type(ADMIN[0])
     page.keyboard.press("Tab")

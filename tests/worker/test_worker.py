@@ -125,6 +125,7 @@ async def test_a_paused_queue_is_not_claimed_from_until_it_is_resumed(store: Sto
         await store.run(operations.pause("default"))
 
         ids = await enqueue(store, *many("echo", 20, 2))
+        await eventually(lambda: "tick" in worker.meters.calls)
         swept = worker.meters.calls["tick"].total_s
         await eventually(lambda: worker.meters.calls["tick"].total_s > swept)
         assert await counts(store) == {"completed": 1, "ready": 20}

@@ -8,7 +8,7 @@ import pytest
 
 from leaseforge.answers import Answer
 from leaseforge.errors import ScriptFault, StoreUnavailable
-from leaseforge.exchanges import Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement, Ticked, tick
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.requests import new_job
 from leaseforge_worker import exchange as exchange_module
@@ -22,6 +22,7 @@ from leaseforge_worker.queues import QueueChoice, Turns
 from tests.support.waiting import eventually
 from tests.worker.builders import Clock, ScriptedStore, claimed, exchanged
 
+SWEPT = Ticked(0, 0, 0, 0, None, False)
 COMPLETED = [JobState.COMPLETED]
 WORDS = 6
 """What a settlement takes in a call's arguments."""
@@ -108,6 +109,26 @@ async def test_a_new_queue_is_claimed_from_at_once_for_the_free_slots(desk: Call
     assert made.store.arguments(0) == {"run_id": "run", "number": 1, "lease_ms": 10_000, "want": 2}
     assert made.started[0].claimed is job
     assert made.meters.claimed == 1
+
+
+async def test_a_queue_is_swept_once_before_the_first_claim_from_it(desk: Callable[..., Desk]) -> None:
+    made = desk(StoreUnavailable("away"), SWEPT, exchanged(claimed()), running=False)
+    made.exchange._first_sweep = tick("default")
+    task = asyncio.create_task(made.exchange.run())
+    await eventually(lambda: made.started)
+    task.cancel()
+
+    assert [call.script.name for call in made.store.calls] == ["tick", "tick", "exchange"]
+
+
+async def test_a_queue_that_cannot_be_swept_is_claimed_from_all_the_same(desk: Callable[..., Desk]) -> None:
+    made = desk(ScriptFault("WRONGTYPE"), exchanged(claimed()), running=False)
+    made.exchange._first_sweep = tick("default")
+    task = asyncio.create_task(made.exchange.run())
+    await eventually(lambda: made.started)
+    task.cancel()
+
+    assert [call.script.name for call in made.store.calls] == ["tick", "exchange"]
 
 
 async def test_an_empty_claim_lets_the_worker_wait_and_asks_no_more(desk: Callable[..., Desk]) -> None:

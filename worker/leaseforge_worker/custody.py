@@ -7,7 +7,7 @@ from typing import Protocol
 import structlog
 
 from leaseforge import events
-from leaseforge.exchanges import Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement, tick
 from leaseforge.tasks import Registry
 from leaseforge_worker import outcomes
 from leaseforge_worker.attempt import Attempts
@@ -101,6 +101,7 @@ class Custody:
 
     def serve(self, queues: Sequence[str]) -> None:
         """Serves these queues from now on, besides those it serves already."""
+        policy = self._settings.policy
         for queue in queues:
             if queue in self.exchanges:
                 continue
@@ -116,6 +117,7 @@ class Custody:
                 meters=self._meters,
                 forward=self._forward,
                 verbose=self._verbose,
+                first_sweep=tick(queue, backoff_base_ms=policy.backoff_base_ms, backoff_cap_ms=policy.backoff_cap_ms),
             )
             self._spawn(f"exchange:{queue}", exchange.run)
             self.intake.add(exchange)

@@ -12,7 +12,7 @@ from leaseforge import events, exchanges
 from leaseforge.answers import Answer
 from leaseforge.calls import Call
 from leaseforge.errors import ScriptFault, StoreError
-from leaseforge.exchanges import Exchanged
+from leaseforge.exchanges import Exchanged, Ticked
 from leaseforge.limits import CHUNK
 from leaseforge_worker.held import Clock, Held, HeldJobs
 from leaseforge_worker.intake import Intake
@@ -73,8 +73,10 @@ class QueueExchange:
         forward: Callable[[str], None],
         clock: Clock = time.monotonic,
         verbose: bool = False,
+        first_sweep: Call[Ticked] | None = None,
     ) -> None:
         self.queue = queue
+        self._first_sweep = first_sweep
         self._run_id = run_id
         self._lease_ms = lease_ms
         self._store = store
@@ -141,12 +143,30 @@ class QueueExchange:
             if self._pending is None:
                 await self._leave.wait()
             try:
+                await self._sweep_first()
                 await self.run_once()
             except StoreError as error:
                 self._link.failed(f"exchange:{self.queue}", error)
                 await asyncio.sleep(self._pauses.next_s())
                 if self._pending is None:
                     self._leave.set()
+
+    async def _sweep_first(self) -> None:
+        """One sweep before the first claim.
+
+        The sweep after an outage spares live workers' jobs only if it can tell that one was missed,
+        that is, if there was one before. A queue that cannot be swept is claimed from all the same.
+        """
+        if self._first_sweep is None:
+            return
+        try:
+            await self._store.run(self._first_sweep)
+        except ScriptFault:
+            pass  # the ticker, which sweeps from now on, says so
+        except StoreError:
+            self._intake.give_up(self.queue, 0)
+            raise
+        self._first_sweep = None
 
     async def run_once(self) -> None:
         """One exchange, or the unanswered one again. Raises StoreError; everything is kept for the next try."""

@@ -153,8 +153,9 @@ class Worker:
                 meters=self.meters,
                 pulse=self.pulse,
             )
-            renewal.start()
+            # The queues first: the renewal thread's first report names them.
             custody.serve(settings.queues.names)
+            renewal.start()
             spawn("tick", self._ticker(custody, store, registration).run)
             spawn("forward", forwarding.run)
             if settings.queues.every:

@@ -71,17 +71,6 @@ def test_what_arrived_later_stays(line: LiveQueue) -> None:
     assert line.ready() == [above, fresh, later, below]
 
 
-def test_what_arrived_later_in_the_very_same_millisecond_stays_too(line: LiveQueue) -> None:
-    line.add_many(2)
-    info = shown(line)
-    later = line.add()
-    line.raw.hset(line.record_key(later), "ready_at", info.as_of_ms)
-
-    assert purge(line, info) == 2
-
-    assert line.ready() == [later]
-
-
 def test_what_was_released_or_recovered_since_stays_though_its_sequence_is_old(line: LiveQueue) -> None:
     released, recovered, waiting = line.add_many(3)
     claimed = line.claim(2)

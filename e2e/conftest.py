@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -54,22 +55,47 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
+@pytest.fixture(scope="session")
+def sessions() -> dict[tuple[str, tuple[str, str]], Any]:
+    """The browser state of everybody who logged in, by installation and user."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser: Browser, product: Product, request: pytest.FixtureRequest) -> Iterator[Callable[..., Console]]:
-    """Opens a browser window of somebody's own: `visit(width=360, scripted=False)`. Every window is watched."""
+def visit(
+    browser: Browser, product: Product, sessions: dict[tuple[str, tuple[str, str]], Any], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Console]]:
+    """Opens a browser window of somebody's own: `visit(width=360, scripted=False)`. Every window is watched.
+
+    Windows of one user share a session, as tabs do; a story that ends its session asks for one `anew`.
+    """
     windows: list[Console] = []
 
     def open_window(
-        *, login: tuple[str, str] | None = ADMIN, width: int = 1280, scripted: bool = True, at: Product | None = None
+        *,
+        login: tuple[str, str] | None = ADMIN,
+        width: int = 1280,
+        scripted: bool = True,
+        at: Product | None = None,
+        anew: bool = False,
     ) -> Console:
-        height = 740 if width < 700 else 900
-        context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=scripted)
+        installation = at or product
+        context = browser.new_context(
+            viewport={"width": width, "height": 740 if width < 700 else 900},
+            java_script_enabled=scripted,
+            storage_state=None if anew or login is None else sessions.get((installation.url, login)),
+        )
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
-        console = Console(page, Watch(page, scripted=scripted), (at or product).url)
+        console = Console(page, Watch(page, scripted=scripted), installation.url)
         windows.append(console)
         if login is not None:
-            console.log_in(*login)
+            console.open()
+            if "/login" in page.url:
+                console.log_in(*login)
+                expect(console.heading()).to_have_text("Overview")
+                if not anew:
+                    sessions[installation.url, login] = context.storage_state()
         return console
 
     yield open_window

@@ -15,6 +15,17 @@
   let trouble = "";
   let cut = false;
   let held = false;
+  let leaving = false;
+
+  // Once only, and with no new stream meanwhile: on a slow server a second `gone` would restart the loading for ever.
+  function leave() {
+    if (leaving) return;
+    leaving = true;
+    location.reload();
+  }
+  live.addEventListener("htmx:sse:before:connection", (event) => {
+    if (leaving) event.preventDefault();
+  });
 
   const age = (ms) => {
     const seconds = Math.max(Math.round(ms / 1000), 0);
@@ -65,17 +76,17 @@
   });
   // What the page shows was deleted or trimmed: its address answers with what is known now.
   live.addEventListener("gone", () => {
-    if (!document.getElementById("dialog").open) location.reload();
+    if (!document.getElementById("dialog").open) leave();
   });
   // The page was empty and is not any more: it looks quite different now.
   live.addEventListener("htmx:sse:after:message", () => {
-    if (document.querySelector("[data-reload]")) location.reload();
+    if (document.querySelector("[data-reload]")) leave();
   });
   live.addEventListener("htmx:sse:error", (event) => {
     cut = true;
     show();
     // The session has ended: the page itself leads to the login and back.
-    if (event.detail.status === 401 || event.detail.status === 403) location.reload();
+    if (event.detail.status === 401 || event.detail.status === 403) leave();
   });
   live.addEventListener("htmx:sse:close", () => {
     cut = true;
@@ -84,7 +95,7 @@
   // The very first connection is not repeated by the extension.
   document.addEventListener("htmx:finally:request", (event) => {
     const { ctx } = event.detail;
-    if (ctx.sourceElement !== live || live._htmx?.sse || ctx.response?.status === 401) return;
+    if (leaving || ctx.sourceElement !== live || live._htmx?.sse || ctx.response?.status === 401) return;
     cut = true;
     setTimeout(() => htmx.trigger(live, "reconnect"), RETRY_MS);
   });

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from e2e.console import Console
 from e2e.producing import dead_job, enqueue, wait_for_state
 from e2e.product import Product
+from leaseforge import operations
 from leaseforge.jobs import JobState
 
 pytestmark = pytest.mark.usefixtures("worker")
@@ -69,6 +70,24 @@ def test_a_deleted_job_is_gone_for_those_who_look_at_it(visit: Callable[..., Con
         console.expect_told(f"Deleted job {job_id}")
         expect(other.heading()).to_have_text("No such job")
     other.watch.check()
+
+
+def test_a_page_that_is_gone_is_left_also_when_the_server_is_slow(
+    visit: Callable[..., Console], product: Product
+) -> None:
+    job_id = dead_job(product, "slowly")
+    console = visit()
+    console.open(f"/jobs/{job_id}")
+    expect(console.page.locator("#live")).to_have_attribute("data-state", "live")
+
+    def answer_late(route: Route) -> None:
+        console.page.wait_for_timeout(2_000)
+        route.continue_()
+
+    console.page.route("**/console/jobs/*", answer_late)
+    with console.watch.expecting(404):
+        product.store.run(operations.delete(job_id))
+        expect(console.heading()).to_have_text("No such job")
 
 
 def test_an_unknown_id_is_said_to_be_unknown(visit: Callable[..., Console]) -> None:

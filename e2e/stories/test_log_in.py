@@ -42,7 +42,7 @@ def test_the_login_page_leads_to_no_other_site(visit: Callable[..., Console]) ->
 
 
 def test_logging_out_ends_the_session_and_back_shows_nothing(visit: Callable[..., Console]) -> None:
-    console = visit()
+    console = visit(anew=True)
 
     console.page.locator("#user-menu summary").click()
     console.page.get_by_role("button", name="Log out").click()
@@ -56,12 +56,27 @@ def test_an_ended_session_leads_from_an_action_to_the_login_and_back(
     visit: Callable[..., Console], product: Product
 ) -> None:
     enqueue(product, "sessions")
-    console = visit()
+    console = visit(anew=True)
     console.open("/queues")
+    expect(console.page.locator("#live")).to_have_attribute("data-state", "live")
     console.page.context.clear_cookies()
 
     with console.watch.expecting(401):
         console.queue_row("sessions").get_by_role("button", name="Pause").click()
+        expect(console.heading()).to_have_text("Log in")
+    console.log_in(*ADMIN)
+
+    expect(console.page).to_have_url(f"{console.url}/console/queues")
+
+
+def test_an_open_page_notices_that_its_session_has_ended(visit: Callable[..., Console], product: Product) -> None:
+    console = visit(anew=True)
+    console.open("/queues")
+    expect(console.page.locator("#live")).to_have_attribute("data-state", "live")
+    console.page.context.clear_cookies()
+
+    with console.watch.server_may_be_away():
+        product.restart_server()
         expect(console.heading()).to_have_text("Log in")
     console.log_in(*ADMIN)
 

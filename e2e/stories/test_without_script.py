@@ -60,7 +60,7 @@ def test_a_queue_is_paused_purged_and_resumed(visit: Callable[..., Console], pro
 
 def test_theme_search_menu_and_logout_work(visit: Callable[..., Console], product: Product) -> None:
     [job_id] = enqueue(product, "themes")
-    console = visit(scripted=False, width=360)
+    console = visit(scripted=False, width=360, anew=True)
 
     console.page.get_by_role("button", name="Pages").click()
     console.go_to("Workers")

@@ -72,7 +72,7 @@ def test_a_deleted_job_is_gone_for_those_who_look_at_it(visit: Callable[..., Con
     other.watch.check()
 
 
-def test_a_page_that_is_gone_is_left_also_when_the_server_is_slow(
+def test_a_page_that_is_gone_is_left_once_also_when_the_server_is_slow(
     visit: Callable[..., Console], product: Product
 ) -> None:
     job_id = dead_job(product, "slowly")
@@ -84,10 +84,13 @@ def test_a_page_that_is_gone_is_left_also_when_the_server_is_slow(
         console.page.wait_for_timeout(2_000)
         route.continue_()
 
+    loads: list[str] = []
+    console.page.on("request", lambda request: loads.append(request.url) if request.is_navigation_request() else None)
     console.page.route("**/console/jobs/*", answer_late)
     with console.watch.expecting(404):
         product.store.run(operations.delete(job_id))
         expect(console.heading()).to_have_text("No such job")
+    assert len(loads) == 1
 
 
 def test_an_unknown_id_is_said_to_be_unknown(visit: Callable[..., Console]) -> None:

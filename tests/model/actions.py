@@ -76,8 +76,11 @@ class EnqueueAgain:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
+    """`woken`: the worker has taken the wake token first, as one that waited does."""
+
     queue: str
     worker: str
+    woken: bool
     want: int
     lease_ms: int
     endings: tuple[Ending, ...]
@@ -113,10 +116,11 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class PassTime:
-    """Time passes, sweeps of both queues between if `swept`."""
+    """Time passes, sweeps of both queues between if `swept`; a worker may claim and never be heard of again."""
 
     steps: int
     swept: bool
+    lost_claims: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +214,7 @@ _ORDER = st.builds(
     priority=st.sampled_from([0, 0, 0, 1, -1, 2**31 - 1]),
     delay_ms=st.sampled_from([0, 0, 0, 0, 0, GRID_MS, 6 * GRID_MS]),
     at_ms=st.sampled_from([None, None, None, None, -GRID_MS, 0, 2 * GRID_MS]),
-    unique=st.sampled_from([None, None, None, None, "u1", "u2"]),
+    unique=st.sampled_from([None, None, None, None, None, "u1", "u2", "u3", "u4"]),
     unique_ttl_ms=st.sampled_from([86_400_000, 3 * GRID_MS]),
     idem=st.sampled_from([None, None, None, None, "i1", "i2"]),
     max_attempts=st.sampled_from([None, 0, 1, 2]),
@@ -246,6 +250,7 @@ def _exchange(want: tuple[int, int], endings: tuple[int, int]) -> st.SearchStrat
         Exchange,
         queue=_QUEUE,
         worker=_WORKER,
+        woken=st.booleans(),
         want=st.integers(*want),
         lease_ms=_LEASE,
         endings=_some(_ENDING, *endings),
@@ -270,10 +275,14 @@ _SWEEP = st.builds(
     limit=_LIMIT,
     number=st.integers(0, 2),
 )
-_SWEPT_TIME = st.builds(PassTime, steps=st.sampled_from([2, 2, 7, 13]), swept=st.just(True))
+_SWEPT_TIME = st.builds(PassTime, steps=st.sampled_from([2, 2, 7, 13]), swept=st.just(True), lost_claims=st.just(False))
 _TIME = st.builds(
-    PassTime, steps=st.sampled_from([1, 1, 2, 3, 7, 13, 61, 800, 8641, 8641 * 91, -1, -3]), swept=st.just(False)
+    PassTime,
+    steps=st.sampled_from([1, 1, 2, 3, 7, 13, 61, 800, 8641, 8641 * 91, -1, -3]),
+    swept=st.just(False),
+    lost_claims=st.just(False),
 )
+_POISON = st.builds(PassTime, steps=st.just(25), swept=st.just(True), lost_claims=st.just(True))
 _OPERATE = st.builds(
     Operate,
     kind=st.sampled_from(["retry", "retry", "requeue", "requeue", "cancel", "cancel", "delete"]),
@@ -297,7 +306,7 @@ _FORWARD = st.builds(
 )
 _MISHAP = st.builds(
     Mishap,
-    kind=st.sampled_from(["crash", "scripts gone", "full", "wake token lost"]),
+    kind=st.sampled_from(["crash", "scripts gone", "full", "wake token lost", "wake token lost"]),
     queue=_QUEUE,
     worker=_WORKER,
     lasts=st.integers(2, 6),
@@ -313,12 +322,13 @@ _WEIGHTED: Sequence[tuple[int, st.SearchStrategy[Any]]] = (
     (6, _SWEEP),
     (5, _SWEPT_TIME),
     (4, _TIME),
+    (1, _POISON),
     (10, _OPERATE),
     (3, _SWITCH),
     (2, _LOOK),
     (1, _PURGE),
     (4, _FORWARD),
-    (3, _MISHAP),
+    (4, _MISHAP),
 )
 
 FIRST: st.SearchStrategy[Action] = st.builds(Enqueue, queue=st.just(LINE), orders=_some(_ORDER, 2, 5), times=st.just(1))

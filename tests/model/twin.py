@@ -7,8 +7,9 @@ from typing import Any
 from leaseforge import exchanges, operations, reads
 from leaseforge.errors import QueueNotFound
 from leaseforge.jobs import JobState
+from leaseforge.keys import queue_key
 from tests.model import actions, queue_model
-from tests.model.actions import APT, Action
+from tests.model.actions import APT, LEASES_MS, LINE, Action
 from tests.model.clockwork import GRID_MS, LostStep
 from tests.model.pictures import ENDED
 from tests.model.script_calls import script_call
@@ -44,6 +45,8 @@ class Twin(WorkTwin):
             case actions.EnqueueAgain():
                 self._enqueue_again(action)
             case actions.Exchange():
+                if action.woken:
+                    self._take_wake_token(action.queue)
                 run_id = f"{action.worker}-{self._incarnations[action.worker]}"
                 settlements = [one for ending in action.endings if (one := self._settlement(action.queue, ending))]
                 number = len(self._sent) + 1
@@ -123,6 +126,8 @@ class Twin(WorkTwin):
             self._compare()
             for queue in self._models if action.swept else ():
                 self._tick(queue, 200)
+            if action.lost_claims:
+                self._exchange((LINE, "lost", len(self._sent) + 1), LEASES_MS[0], 3, (), 1)
 
     # operators
 
@@ -210,5 +215,8 @@ class Twin(WorkTwin):
                 self._raw.config_set("maxmemory", 1)
                 self._full_for = action.lasts
             case "wake token lost":
-                self._raw.lpop(f"lf:{{{action.queue}}}:wake")
-                self._models[action.queue].wake = 0
+                self._take_wake_token(action.queue)
+
+    def _take_wake_token(self, queue: str) -> None:
+        self._raw.lpop(queue_key(queue, "wake"))
+        self._models[queue].wake = 0

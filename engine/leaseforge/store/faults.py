@@ -48,6 +48,8 @@ _BARE = (
     "You can't write against a read only",
     "Error running script (call to",
     "Multiple keys request during",
+    # Only a script that has written nothing yet can be killed.
+    "Script killed by user",
 )
 
 

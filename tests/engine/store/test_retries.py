@@ -174,6 +174,7 @@ async def test_one_failure_among_calls_sent_together_is_raised(door: Door, line:
         (redis.exceptions.ClusterDownError("CLUSTERDOWN The cluster is down"), True, StoreUnavailable),
         (redis.exceptions.MasterDownError("MASTERDOWN Link with MASTER is down"), True, StoreUnavailable),
         (redis.exceptions.ResponseError("UNBLOCKED force unblock from blocking operation"), True, StoreUnavailable),
+        (redis.exceptions.ResponseError("Script killed by user with SCRIPT KILL."), True, StoreUnavailable),
         (OSError("no route"), True, StoreUnavailable),
         (redis.exceptions.AuthenticationError("invalid username-password pair"), False, StoreUnavailable),
         (redis.exceptions.NoPermissionError("this user has no permissions"), False, StoreUnavailable),

@@ -25,6 +25,7 @@ from leaseforge.errors import (
     TooManyFollowUps,
 )
 from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
+from leaseforge.middleware import Middleware
 from leaseforge.queues import QueueInfo
 from leaseforge.requests import new_job
 from leaseforge.tasks import PermanentFailure, Registry, task
@@ -45,6 +46,7 @@ __all__ = [
     "JobNotFound",
     "JobState",
     "LeaseforgeError",
+    "Middleware",
     "NewJob",
     "Options",
     "PayloadTooLarge",

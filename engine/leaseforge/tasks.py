@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
@@ -12,6 +12,7 @@ import msgspec
 from leaseforge.errors import LeaseforgeError
 from leaseforge.jobs import Backoff, Options
 from leaseforge.limits import MAX_ATTEMPTS, MAX_BACKOFF_MS, MAX_TIMEOUT_MS, MAX_TYPE_BYTES
+from leaseforge.middleware import Handler, Middleware, async_hooks, surrounded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,10 +89,13 @@ def _first(chosen: R | None, default: R) -> R:
 class Task(Generic[P, R]):
     """A registered handler. Calling it calls the function, so that authors can test it without a worker."""
 
-    def __init__(self, function: Callable[P, R], *, name: str, options: TaskOptions) -> None:
+    def __init__(
+        self, function: Callable[P, R], *, name: str, options: TaskOptions, middleware: Sequence[Middleware] = ()
+    ) -> None:
         self.function: Final = function
         self.name: Final = name
         self.options: Final = options
+        self.middleware: Final = tuple(middleware)
         self.is_async: Final = inspect.iscoroutinefunction(function)
         self.takes_payload: Final = _takes_payload(name, function)
         self.__doc__ = function.__doc__
@@ -181,6 +185,7 @@ def task(
     backoff: Backoff | str | None = None,
     backoff_base_s: float | None = None,
     backoff_cap_s: float | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 def task(
     function: Callable[P, R] | None = None,
@@ -192,13 +197,15 @@ def task(
     backoff: Backoff | str | None = None,
     backoff_base_s: float | None = None,
     backoff_cap_s: float | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
     """Makes a function the handler of jobs of type `name` (default: the function's own name).
 
     The function takes `(ctx, payload)` or `(ctx)`. `async def` runs on the worker's event loop,
     `def` in a thread. The payload's annotation decides how it is read: `bytes` raw, anything else
     JSON converted to that type. What it returns becomes the job's result. Options a job sets itself
-    win over these; `max_attempts=0` means without limit. Raises TaskError.
+    win over these; `max_attempts=0` means without limit. `middleware` surrounds this task, outermost
+    first, inside that of its worker. Raises TaskError.
     """
 
     def register(function: Callable[P, R]) -> Task[P, R]:
@@ -217,9 +224,18 @@ def task(
         )
         if problems := options.problems():
             raise TaskError(f"task '{title}': {'; '.join(problems)}")
-        return Task(function, name=title, options=options)
+        return Task(function, name=title, options=options, middleware=_instances(f"task '{title}'", middleware))
 
     return register if function is None else register(function)
+
+
+def _instances(owner: str, middleware: Iterable[Middleware]) -> tuple[Middleware, ...]:
+    given: list[object] = list(middleware)
+    for one in given:
+        if not isinstance(one, Middleware):
+            hint = f"; write {one.__name__}()" if isinstance(one, type) and issubclass(one, Middleware) else ""
+            raise TaskError(f"{owner}: middleware takes instances of Middleware, not {one!r}{hint}")
+    return tuple(one for one in given if isinstance(one, Middleware))
 
 
 def _ms(seconds: float | None) -> int | None:
@@ -248,26 +264,57 @@ AnyTask = Task[..., Any]
 
 
 class Registry:
-    """The tasks of one worker, by name. Two tasks of one name are refused; adding the same one twice is not."""
+    """The tasks of one worker, by name, and the middleware around all of them, outermost first.
 
-    def __init__(self, tasks: Iterable[AnyTask] = ()) -> None:
+    Two tasks of one name are refused; adding the same one twice is not.
+    """
+
+    def __init__(self, tasks: Iterable[AnyTask] = (), *, middleware: Iterable[Middleware] = ()) -> None:
+        self.middleware: Final = _instances("a registry", middleware)
         self._tasks: dict[str, AnyTask] = {}
+        self._around: dict[str, tuple[Middleware, ...]] = {}
+        self._handlers: dict[str, Handler] = {}
         for one in tasks:
             self.add(one)
 
-    def add(self, added: AnyTask) -> None:
-        """Takes a task in; raises TaskError if its name is taken or its annotation cannot be resolved."""
+    def add(self, added: AnyTask, *, middleware: Iterable[Middleware] = ()) -> None:
+        """Takes a task in, with `middleware` between the registry's and its own.
+
+        Raises TaskError if its name is taken, its annotation cannot be resolved, or a hook around it cannot be waited
+        for. One middleware given twice surrounds the task once, where it came first.
+        """
         present = self._tasks.get(added.name)
         if present is added:
             return
         if present is not None:
             raise TaskError(f"two tasks are named '{added.name}': {present.source} and {added.source}")
+        around = (*self.middleware, *_instances(f"task '{added.name}'", middleware))
+        # Told apart by identity: an author's class may have an equality of its own, or no hash.
+        layers = list({id(one): one for one in (*around, *added.middleware)}.values())
+        hooks = [hook for one in layers for hook in async_hooks(one)]
+        if hooks and not added.is_async:
+            raise TaskError(f"task '{added.name}' is a `def`: nothing there can wait for {', '.join(hooks)}")
         added.prepare()
+        self._handlers[added.name] = surrounded(
+            added.function, takes_payload=added.takes_payload, is_async=added.is_async, middleware=layers
+        )
+        self._around[added.name] = around
         self._tasks[added.name] = added
 
     def get(self, name: str) -> AnyTask | None:
         """The task for jobs of this type, or None."""
         return self._tasks.get(name)
+
+    def handler(self, name: str) -> Handler:
+        """What an attempt at a job of this type calls, with (context, decoded payload). Raises KeyError without one.
+
+        It returns something to await if the task is async.
+        """
+        return self._handlers[name]
+
+    def around(self, name: str) -> tuple[Middleware, ...]:
+        """The middleware around this task besides its own. Raises KeyError without such a task."""
+        return self._around[name]
 
     def names(self) -> tuple[str, ...]:
         """The types this worker can run, sorted."""

@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from leaseforge.tasks import Registry
 from leaseforge_worker.loader import LoadError, load_tasks
 
 Write = Callable[[str, str], None]
@@ -115,3 +117,60 @@ def test_two_modules_with_tasks_of_one_name_are_refused(write: Write, tmp_path: 
 
     with pytest.raises(LoadError, match=r"two tasks are named 'send': author_a\.send and author_b\.send"):
         load_tasks(["author_a", "author_b"], folder=tmp_path)
+
+
+HOOKS = (
+    "from leaseforge import Middleware\n"
+    "class Hooks(Middleware):\n"
+    "    def __init__(self, name): self.name = name\n"
+    "    def before(self, ctx): ctx.append(self.name)\n"
+)
+
+
+def around(registry: Registry, name: str) -> list[str]:
+    seen: list[str] = []
+    call: Any = registry.handler(name)
+    call(seen, None)
+    return seen
+
+
+def test_a_modules_middleware_surrounds_every_task_of_the_worker(write: Write, tmp_path: Path) -> None:
+    write("author_hooks.py", HOOKS + "outer = Hooks('outer')\ninner = Hooks('inner')\n")
+    write("author_tasks.py", "from leaseforge import task\nfrom author_hooks import outer\n@task\ndef t(ctx): ...\n")
+
+    registry = load_tasks(["author_hooks", "author_tasks"], folder=tmp_path)
+
+    assert around(registry, "t") == ["outer", "inner"]
+
+
+def test_middleware_that_a_task_or_registry_names_is_theirs_alone(write: Write, tmp_path: Path) -> None:
+    source = HOOKS + (
+        "from leaseforge import Registry, task\n"
+        "every, own, shared = Hooks('every'), Hooks('own'), Hooks('shared')\n"
+        "@task(middleware=[own])\n"
+        "def one(ctx): ...\n"
+        "@task\n"
+        "def two(ctx): ...\n"
+        "some = Registry([two], middleware=[shared])\n"
+    )
+    write("author_own.py", source)
+
+    registry = load_tasks(["author_own:one", "author_own:some"], folder=tmp_path)
+
+    assert around(registry, "one") == ["every", "own"]
+    assert around(registry, "two") == ["every", "shared"]
+
+
+def test_middleware_alone_runs_no_jobs(write: Write, tmp_path: Path) -> None:
+    write("author_hooks.py", HOOKS + "outer = Hooks('outer')\n")
+
+    with pytest.raises(LoadError, match="no tasks in author_hooks: middleware alone runs no jobs"):
+        load_tasks(["author_hooks"], folder=tmp_path)
+
+
+def test_middleware_that_a_task_cannot_wait_for_is_told_in_one_line(write: Write, tmp_path: Path) -> None:
+    write("author_hooks.py", HOOKS + "    async def after(self, ctx, result): ...\nouter = Hooks('outer')\n")
+    write("author_tasks.py", GOOD)
+
+    with pytest.raises(LoadError, match=r"task 'b\.two' is a `def`: nothing there can wait for Hooks\.after"):
+        load_tasks(["author_hooks", "author_tasks"], folder=tmp_path)

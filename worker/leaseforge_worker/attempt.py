@@ -93,8 +93,7 @@ class Attempts:
             run = self._on_loop(held, task, context, payload)
             held.task = self._loop.create_task(run, context=self._context.copy())
         else:
-            call = partial(task.function, context, payload) if task.takes_payload else partial(task.function, context)
-            self._threads.submit(held, call)
+            self._threads.submit(held, partial(self._tasks.handler(task.name), context, payload))
 
     def stop(self, held: Held, reason: Stop) -> None:
         """Tells a running attempt to end. Losing the lease overrides every other reason; else the first one holds.
@@ -173,7 +172,7 @@ class Attempts:
         """A coroutine handler, from its first step to its settlement."""
         held.entered = True
         try:
-            result = await (task.function(context, payload) if task.takes_payload else task.function(context))
+            result = await self._tasks.handler(task.name)(context, payload)
         except GeneratorExit:  # the event loop is gone and Python tidies up
             raise
         except BaseException as error:  # whatever a handler raises, SystemExit too, is its failure

@@ -1,15 +1,15 @@
-"""Finds an author's tasks: imports modules and collects what `@task` made in them."""
+"""Finds an author's tasks: imports modules and collects what `@task` made in them, and the middleware beside it."""
 
 import importlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from leaseforge.errors import LeaseforgeError
-from leaseforge.tasks import Registry, Task, TaskError
+from leaseforge.middleware import Middleware
+from leaseforge.tasks import AnyTask, Registry, Task, TaskError
 
 
 class LoadError(LeaseforgeError):
@@ -20,20 +20,33 @@ def load_tasks(targets: Sequence[str], *, folder: Path | None = None) -> Registr
     """Imports each target and returns the tasks found, ready to run. Raises LoadError.
 
     A target is `module` (every task that is an attribute of it) or `module:attribute` (one task,
-    or a Registry). Modules are looked for in `folder` first, the current folder by default, as
-    `python -m` does.
+    or a Registry, whose middleware stays with its tasks). Middleware among a module's attributes
+    surrounds every task found, unless one of them names it as its own. Modules are looked for in
+    `folder` first, the current folder by default, as `python -m` does.
     """
     put_first_on_path(folder or Path.cwd())
-    registry = Registry()
+    found: list[tuple[AnyTask, Sequence[Middleware]]] = []
+    beside: list[Middleware] = []
     for target in targets:
         module_name, _, attribute = target.partition(":")
         module = _import(module_name, target)
-        try:
-            for task in _tasks_of(module, attribute, target):
-                registry.add(task)
-        except TaskError as error:
-            raise LoadError(str(error)) from error
+        found += _tasks_of(module, attribute, target)
+        beside += [value for value in vars(module).values() if isinstance(value, Middleware)]
+    if targets and not found:
+        raise LoadError(f"no tasks in {', '.join(targets)}: middleware alone runs no jobs")
+    try:
+        registry = Registry(middleware=_of_all(beside, found))
+        for task, around in found:
+            registry.add(task, middleware=around)
+    except TaskError as error:
+        raise LoadError(str(error)) from error
     return registry
+
+
+def _of_all(beside: Iterable[Middleware], found: Iterable[tuple[AnyTask, Sequence[Middleware]]]) -> list[Middleware]:
+    """Middleware that no task or registry has claimed for itself, once each, in order of definition."""
+    claimed = {id(one) for task, around in found for one in (*around, *task.middleware)}
+    return list({id(one): one for one in beside if id(one) not in claimed}.values())
 
 
 def put_first_on_path(folder: Path) -> None:
@@ -80,7 +93,8 @@ def _place(error: Exception) -> str:
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
-def _tasks_of(module: ModuleType, attribute: str, target: str) -> list[Task[..., Any]]:
+def _tasks_of(module: ModuleType, attribute: str, target: str) -> list[tuple[AnyTask, Sequence[Middleware]]]:
+    """The tasks a target names, each with the middleware it brings besides its own."""
     if attribute:
         found = module
         for part in attribute.split("."):
@@ -88,11 +102,12 @@ def _tasks_of(module: ModuleType, attribute: str, target: str) -> list[Task[...,
                 raise LoadError(f"module '{module.__name__}' has no '{attribute}'")
             found = getattr(found, part)
         if isinstance(found, Task):
-            return [found]
+            return [(found, ())]
         if isinstance(found, Registry):
-            return list(found)
+            return [(task, found.around(task.name)) for task in found]
         raise LoadError(f"'{target}' is no task: put @task before the function, or name a Registry")
-    tasks = [value for value in vars(module).values() if isinstance(value, Task)]
-    if not tasks:
+    values = list(vars(module).values())
+    tasks = [value for value in values if isinstance(value, Task)]
+    if not tasks and not any(isinstance(value, Middleware) for value in values):
         raise LoadError(f"module '{module.__name__}' has no tasks: put @task before the functions that run jobs")
-    return tasks
+    return [(task, ()) for task in tasks]

@@ -205,16 +205,19 @@ def tick(
     )
 
 
-def register_worker(report: WorkerReport) -> Call[Registered]:
-    """Reports a worker as alive; answers what operators want of it."""
+def register_worker(report: WorkerReport, *, heard: str = "") -> Call[Registered]:
+    """Reports a worker as alive; answers what operators want of it.
+
+    `heard` is the id of the last command that came: it is not repeated any more.
+    """
 
     def read(raw: Sequence[Any]) -> Registered:
-        return Registered(raw[0].decode(), dict(zip(report.queues, raw[1:], strict=True)))
+        return Registered(raw[0].decode(), raw[1].decode(), dict(zip(report.queues, raw[2:], strict=True)))
 
     return Call(
         ENGINE.load("register_worker"),
         _worker_keys(report.id),
-        (("id", report.id), ("report", _pack(report)), ("ttl_ms", report.ttl_ms)),
+        (("id", report.id), ("report", _pack(report)), ("ttl_ms", report.ttl_ms), ("heard", heard)),
         read,
         report.queues,
     )

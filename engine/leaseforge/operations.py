@@ -18,7 +18,7 @@ from leaseforge.errors import (
     UniqueKeyTaken,
 )
 from leaseforge.jobs import NewJob
-from leaseforge.keys import system_key, worker_command_key
+from leaseforge.keys import system_key, worker_command_key, worker_key
 from leaseforge.queues import LIMIT_NAMES, check_limits, check_queue_name
 from leaseforge.requests import check_operation, check_replay, checked
 from leaseforge.scripts import ENGINE
@@ -155,10 +155,17 @@ def configure(queue: str, changes: Mapping[str, float | None]) -> Plan[Answer]:
 
 
 def command_worker(worker_id: str, command: str) -> Plan[bool]:
-    """Leaves quiet, resume or stop for a worker, heard at its next report; False if there is no such worker."""
+    """Leaves quiet, resume or stop for a worker, heard at its next report; False if there is no such worker.
+
+    It stands until the worker has confirmed it; a newer command takes its place.
+    """
     call: Call[Answer] = Call(
         ENGINE.load("command_worker"),
-        (("workers", system_key("workers")), ("command", worker_command_key(worker_id))),
+        (
+            ("workers", system_key("workers")),
+            ("worker", worker_key(worker_id)),
+            ("command", worker_command_key(worker_id)),
+        ),
         (("id", worker_id), ("command", command), ("ttl_ms", 60_000)),
         calls.answer,
     )

@@ -53,8 +53,12 @@ class WorkerReport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The answer to a report: an operator's command ('' for none) and the live workers of each queue."""
+    """The answer to a report: an operator's command ('' for none) and the live workers of each queue.
 
+    The same command comes with each answer until a report says that `command_id` was heard.
+    """
+
+    command_id: str
     command: str
     consumers: dict[str, int]
 

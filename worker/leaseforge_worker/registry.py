@@ -63,19 +63,21 @@ class Registration:
         self._link = link
         self._meters = meters
         self._clock = clock
+        self._heard = ""
         self._started_ms = int(time.time() * 1000)
         self._host = socket.gethostname()
 
     def run_once(self) -> None:
         """One report. A failure waits for the next: leases matter more."""
         try:
-            registered = self._store.run(exchanges.register_worker(self.report()))
+            registered = self._store.run(exchanges.register_worker(self.report(), heard=self._heard))
         except StoreError as error:
             self._link.failed("registry", error)
             return
         self._link.worked("registry")
         self.consumers = dict(registered.consumers)
-        if registered.command:
+        if registered.command and registered.command_id != self._heard:
+            self._heard = registered.command_id
             log.info(events.WORKER_COMMAND, command=registered.command)
             self._command(registered.command)
 

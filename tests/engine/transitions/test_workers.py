@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from leaseforge import exchanges, reads
+from leaseforge import exchanges, operations, reads
 from leaseforge.keys import worker_command_key
 from leaseforge.workers import ReportedJob, WorkerReport, WorkerState
 from tests.support.live_queue import LiveQueue
@@ -67,12 +67,53 @@ def test_a_lost_worker_is_forgotten_after_a_while(line: LiveQueue) -> None:
 
 
 @pytest.mark.parametrize("command", ["quiet", "resume", "stop"])
-def test_a_command_is_heard_with_the_next_report_and_once(line: LiveQueue, command: str) -> None:
-    line.raw.set(worker_command_key("w1"), command)
+def test_a_command_comes_with_each_answer_until_a_report_confirms_it(line: LiveQueue, command: str) -> None:
+    line.run(exchanges.register_worker(report()))
+    assert line.run(operations.command_worker("w1", command))
 
-    heard = [line.run(exchanges.register_worker(report())).command for _ in range(2)]
+    lost, heard = (line.run(exchanges.register_worker(report())) for _ in range(2))
+    confirmed, afterwards = (
+        line.run(exchanges.register_worker(report(), heard=heard.command_id)) for _ in range(2)
+    )
 
-    assert heard == [command, ""]
+    assert (lost.command, heard.command) == (command, command)
+    assert lost.command_id == heard.command_id != ""
+    assert (confirmed.command, confirmed.command_id, afterwards.command) == ("", "", "")
+    assert not line.raw.exists(worker_command_key("w1"))
+
+
+def test_a_newer_command_takes_the_place_of_one_not_confirmed_yet(line: LiveQueue) -> None:
+    line.run(exchanges.register_worker(report()))
+    line.run(operations.command_worker("w1", "quiet"))
+    quiet = line.run(exchanges.register_worker(report()))
+
+    line.run(operations.command_worker("w1", "resume"))
+    resume = line.run(exchanges.register_worker(report(), heard=quiet.command_id))
+
+    assert (quiet.command, resume.command) == ("quiet", "resume")
+    assert resume.command_id != quiet.command_id
+
+
+def test_a_command_outlives_the_time_between_two_reports_of_long_leases(line: LiveQueue) -> None:
+    line.run(exchanges.register_worker(report(ttl_ms=3_600_000)))
+
+    line.run(operations.command_worker("w1", "stop"))
+
+    assert line.raw.pttl(worker_command_key("w1")) > 3_600_000
+
+
+def test_nobody_can_be_told_who_is_not_there(line: LiveQueue) -> None:
+    assert not line.run(operations.command_worker("nobody", "stop"))
+    assert not line.raw.exists(worker_command_key("nobody"))
+
+
+@pytest.mark.parametrize("damage", ["", "quiet", "1 2 3", "  "])
+def test_a_command_that_cannot_be_read_is_none(line: LiveQueue, damage: str) -> None:
+    line.raw.set(worker_command_key("w1"), damage)
+
+    registered = line.run(exchanges.register_worker(report()))
+
+    assert (registered.command, registered.consumers) == ("", {"line": 1, "other": 1})
 
 
 def test_a_worker_that_leaves_is_gone_from_everywhere(line: LiveQueue) -> None:

@@ -188,6 +188,8 @@ class QueueExchange:
             self._in_flight = False
         self._meters.called("exchange", self._clock() - sent_at)
         self._link.worked(f"exchange:{self.queue}")
+        if pending.want:
+            self._link.asked()
         self._pauses.reset()
         self._faults = 0
         self._take(pending, answer, sent_at)

@@ -21,7 +21,13 @@ class AddressInUse(LeaseforgeError):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a probe may know: does Redis answer, and does the worker take work."""
+    """What a probe may know: does Redis answer, and does the worker take work.
+
+    It takes work while it asks for it as it should: its last claim or wait for work was answered within 10 s, or no
+    slot is free; and it is neither quiet nor draining. A paused or empty queue is waited for like any other, and long
+    jobs in every slot are what a worker is for: both are ready. A handler that blocks the event loop while slots are
+    free keeps work out of them: not ready.
+    """
 
     redis_ok: bool
     accepts_work: bool
@@ -31,8 +37,8 @@ class HealthServer:
     """Serves /livez, /health, /ready and /metrics.
 
     /livez only says that the process lives: restarting a worker does not bring Redis back. /health
-    and /ready answer 503 without Redis, /ready also while the worker is quiet or drains. No probe
-    asks Redis anything: they tell what the worker's own loops last experienced.
+    and /ready answer 503 without Redis, /ready also while the worker takes no work (see Health). No
+    probe asks Redis anything: they tell what the worker's own loops last experienced.
     """
 
     def __init__(self, address: tuple[str, int], *, health: Callable[[], Health], metrics: Callable[[], bytes]) -> None:
@@ -82,19 +88,21 @@ class _Pages:
             case "/livez":
                 return HTTPStatus.OK, "application/json", b'{"status":"ok"}'
             case "/health":
-                return self._probe("ok", "unavailable", self.health().redis_ok)
+                health = self.health()
+                return _probe("ok", "unavailable", health.redis_ok, health)
             case "/ready":
                 health = self.health()
-                return self._probe("ready", "not_ready", health.redis_ok and health.accepts_work)
+                return _probe("ready", "not_ready", health.redis_ok and health.accepts_work, health)
             case "/metrics":
                 return HTTPStatus.OK, _TEXT, self.metrics()
             case _:
                 return None
 
-    def _probe(self, good: str, bad: str, fine: bool) -> tuple[HTTPStatus, str, bytes]:
-        redis = "ok" if self.health().redis_ok else "unavailable"
-        body = json.dumps({"status": good if fine else bad, "redis": redis}, separators=(",", ":")).encode()
-        return HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, "application/json", body
+
+def _probe(good: str, bad: str, fine: bool, health: Health) -> tuple[HTTPStatus, str, bytes]:
+    redis = "ok" if health.redis_ok else "unavailable"
+    body = json.dumps({"status": good if fine else bad, "redis": redis}, separators=(",", ":")).encode()
+    return HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, "application/json", body
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -21,7 +21,7 @@ class Link:
         self._clock = clock
         self._lock = threading.Lock()
         self._failing: dict[str, float] = {}
-        self._last_contact = clock()
+        self._last_contact = self._last_asked = clock()
 
     @property
     def degraded(self) -> bool:
@@ -32,6 +32,15 @@ class Link:
     def silence_s(self) -> float:
         """Seconds since Redis last answered anything."""
         return self._clock() - self._last_contact
+
+    @property
+    def since_asked_s(self) -> float:
+        """Seconds since a claim or a wait for work was answered, or was not needed."""
+        return self._clock() - self._last_asked
+
+    def asked(self) -> None:
+        """A claim or a wait for work was answered, or the worker is full and needs none."""
+        self._last_asked = self._clock()
 
     def worked(self, part: str) -> None:
         """A part of the worker got an answer."""

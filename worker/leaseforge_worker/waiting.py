@@ -53,5 +53,6 @@ class Waiting:
         await self._intake.idle.wait()
         queue = await self._store.wait(self._intake.queues, timeout_s=WAIT_S)
         self._link.worked("wait")
+        self._link.asked()
         if queue is not None:
             self._woken(queue)

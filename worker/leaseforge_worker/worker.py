@@ -27,7 +27,7 @@ from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.supervision import Pulse, end_tasks, supervise
 from leaseforge_worker.ticker import Ticker
-from leaseforge_worker.waiting import Waiting
+from leaseforge_worker.waiting import WAIT_S, Waiting
 
 log = structlog.get_logger()
 
@@ -37,8 +37,9 @@ WORN_OUT = 75
 
 _SHORTEST_TIMEOUT_S = 0.5
 _LONGEST_TIMEOUT_S = 5.0
-_SILENCE_S = 10.0
-"""A worker talks to Redis every 2 s at least; one that heard nothing for this long is not ready."""
+_SILENCE_S = WAIT_S + 8.0
+"""A worker with a free slot claims or waits again every WAIT_S at least, and a call may take 5 s: one that was answered
+nothing for this long is not ready."""
 
 
 def new_run_id() -> str:
@@ -53,16 +54,26 @@ class Worker:
         worker = Worker(read(WorkerSettings, os.environ), load_tasks(["mytasks"]))
         status = await worker.run()
 
-    Signals are the business of whoever owns the process (see leaseforge_worker.run).
+    Signals are the business of whoever owns the process (see leaseforge_worker.run). `began` is called once, in
+    the loop, when the worker takes up work.
     """
 
-    def __init__(self, settings: WorkerSettings, tasks: Registry, *, run_id: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        tasks: Registry,
+        *,
+        run_id: str | None = None,
+        began: Callable[[], None] = lambda: None,
+    ) -> None:
         self.run_id = run_id or new_run_id()
         self.meters = Meters(types=frozenset(tasks.names()))
         self.link = Link()
         self.pulse = Pulse()
         self._settings = settings
         self._tasks = tasks
+        self._began = began
+        self._exposition = Exposition(self.meters, self._gauges)
         self._custody: Custody | None = None
         self._health: HealthServer | None = None
         self._stop_asked = asyncio.Event()
@@ -83,6 +94,15 @@ class Worker:
         """Where probes and metrics are served while it runs."""
         return self._health.address if self._health else None
 
+    def health(self) -> Health:
+        """What a probe may know. Callable from any thread, also while a handler blocks the loop."""
+        redis_ok = not self.link.degraded and self.link.silence_s < max(_SILENCE_S, self._settings.lease_s)
+        return Health(redis_ok=redis_ok, accepts_work=self._takes_work())
+
+    def metrics(self) -> bytes:
+        """This process's figures as a page for Prometheus. Callable from any thread."""
+        return self._exposition.text()
+
     def stop(self) -> None:
         """Asks for a drain. Callable from any thread and from a signal handler; asking again changes nothing."""
         self._stopping = True
@@ -96,8 +116,7 @@ class Worker:
         settings = self._settings
         self._stop_soon = in_loop(asyncio.get_running_loop(), self._stop_asked.set)
         if settings.metrics_address is not None:
-            metrics = Exposition(self.meters, self._gauges)
-            self._health = HealthServer(settings.metrics_address, health=self._probe, metrics=metrics.text)
+            self._health = HealthServer(settings.metrics_address, health=self.health, metrics=self.metrics)
         try:
             timeout_s = min(max(settings.lease_s / 3, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
             # Each loop has its own way to try again and must see every failure: the stores repeat nothing.
@@ -164,6 +183,7 @@ class Worker:
             waiting = Waiting(store=store, intake=custody.intake, woken=custody.woken, link=self.link)
             waits = group.create_task(supervise("waiting", waiting.run, self.pulse), name="waiting")
             self._say_started()
+            self._began()
             drain_s = 0.0
             try:
                 await self._stop_asked.wait()
@@ -203,7 +223,7 @@ class Worker:
             backoff_cap_ms=policy.backoff_cap_ms,
             link=self.link,
             meters=self.meters,
-            beat=self._beat("tick"),
+            beat=self._ticked,
         )
 
     def _leave(self, renewal: Renewal, registration: Registration) -> None:
@@ -237,9 +257,18 @@ class Worker:
     def _beat(self, name: str) -> Callable[[], None]:
         return lambda: self.pulse.beat(name)
 
-    def _probe(self) -> Health:
-        redis_ok = not self.link.degraded and self.link.silence_s < max(_SILENCE_S, self._settings.lease_s)
-        return Health(redis_ok=redis_ok, accepts_work=self.state is WorkerState.RUNNING)
+    def _ticked(self) -> None:
+        self.pulse.beat("tick")
+        if self._custody is not None and not self._custody.pool.has_free_slot():
+            self.link.asked()  # a full worker has nothing to ask for, and must not look late when a slot gets free
+
+    def _takes_work(self) -> bool:
+        """Whether claims and waits for work are answered, or there is a reason for none."""
+        if self.state is not WorkerState.RUNNING or self._custody is None:
+            return False
+        if not self._custody.intake.queues:  # it serves every queue, and there is none: then it must look for one
+            return self.pulse.ages_s().get("discovery", 0.0) < _SILENCE_S
+        return not self._custody.pool.has_free_slot() or self.link.since_asked_s < _SILENCE_S
 
     def _gauges(self) -> Gauges:
         custody = self._custody

@@ -9,10 +9,15 @@ from tests.support.audit import TERMINAL, Snapshot, audit
 def audit_all(client: Any, queue: str, *, foreign: int = 0) -> Snapshot:
     """The audit of a quiet queue, and that every reference between its keys holds both ways."""
     seen = audit(client, queue, foreign=foreign)
-    found = _Found(client, f"lf:{{{queue}}}:")
-    broken = [*_unique_problems(found, seen), *_group_problems(found, seen), *_statistics_problems(found, seen)]
+    broken = reference_problems(client, queue, seen)
     assert not broken, f"queue {queue}:\n" + "\n".join(broken)
     return seen
+
+
+def reference_problems(client: Any, queue: str, seen: Snapshot) -> list[str]:
+    """The references between keys of a quiet queue that do not hold."""
+    found = _Found(client, f"lf:{{{queue}}}:")
+    return [*_unique_problems(found, seen), *_group_problems(found, seen), *_statistics_problems(found, seen)]
 
 
 class _Found:

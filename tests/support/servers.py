@@ -7,7 +7,7 @@ from pathlib import Path
 import redis
 
 from leaseforge.embedded import EmbeddedServer
-from leaseforge.server_binary import BUNDLED, EmbeddedServerError, find_binary
+from leaseforge.server_binary import BUNDLED, EmbeddedServerError, ServerBinary, find_binary
 from tests.support.components import unavailable
 from tests.support.waiting import free_port
 
@@ -38,14 +38,20 @@ class OwnServer:
         return url
 
 
-def start_server(data_dir: Path) -> OwnServer:
-    """Start the server that LEASEFORGE_TEST_SERVER names: `embedded` (default) or `redis` (redis-server on PATH)."""
+def chosen_binary() -> ServerBinary:
+    """The server that LEASEFORGE_TEST_SERVER names: `embedded` (default) or `redis` (redis-server on PATH)."""
     wanted = os.environ.get("LEASEFORGE_TEST_SERVER", "embedded")
     names = {"embedded": BUNDLED, "redis": "redis-server"}
     assert wanted in names, f"LEASEFORGE_TEST_SERVER is {wanted!r}, expected one of {sorted(names)}"
     binary = find_binary(names[wanted])
     if binary is None:
         unavailable(f"{names[wanted]} is not installed")
+    return binary
+
+
+def start_server(data_dir: Path) -> OwnServer:
+    """Start the session's server."""
+    binary = chosen_binary()
     config = {"databases": str(DATABASES), "enable-debug-command": "yes"}
     for attempt in range(5):
         embedded = EmbeddedServer(

@@ -11,14 +11,16 @@ from leaseforge.jobs import JobState
 from leaseforge.keys import queue_key
 from leaseforge.requests import new_job
 from leaseforge.store import Store
+from tests.faults.ledger import Ledger
+from tests.faults.workers import Crew, log_lines
 from tests.support.live_queue import LiveQueue
 from tests.support.processes import Process
-from tests.worker.workers import Crew, ended, enqueue, log_lines, the_job, until
+from tests.worker.workers import ended, enqueue, the_job, until
 
 
 @pytest.fixture
 def crew(processes: Callable[..., Process], redis_url: str, tmp_path: Path) -> Crew:
-    return Crew(processes, redis_url, tmp_path)
+    return Crew(processes, redis_url, Ledger(tmp_path))
 
 
 async def logged(store: Store, job_id: str) -> list[str]:

@@ -1,11 +1,8 @@
-"""Workers on a real server: inside the test's own loop, and as processes of their own."""
+"""Workers on a real server, inside the test's own loop, and what their tests ask a store again and again."""
 
 import asyncio
 import contextlib
-import json
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 from leaseforge import operations, reads
@@ -17,14 +14,11 @@ from leaseforge.workers import WorkerInfo
 from leaseforge_worker.queues import parse_queues
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
-from tests.support.processes import Process
 from tests.support.waiting import eventually
 
-FOLDER = Path(__file__).parent
 ENDED = (JobState.COMPLETED, JobState.DEAD, JobState.CANCELLED)
 
 T = TypeVar("T")
-StartProcess = Callable[..., Process]
 
 
 @contextlib.asynccontextmanager
@@ -36,7 +30,7 @@ async def a_worker(url: str, *tasks: AnyTask, queues: str = "default", **setting
     try:
         yield worker
     finally:
-        worker.stop()
+        worker.ask_to_stop()
         await asyncio.wait_for(running, 20)
 
 
@@ -117,46 +111,3 @@ async def all_ended(store: Store, total: int, *, queue: str = "default", within_
         raise AssertionError(f"{error}: {await counts(store, queue)}") from None
     assert found is not None
     return found
-
-
-class Crew:
-    """Worker processes with the fault tasks, and the ledger their handlers write outside Redis."""
-
-    def __init__(self, start: StartProcess, url: str, folder: Path) -> None:
-        self._start = start
-        self._url = url
-        self.ledger_file = folder / "ledger.jsonl"
-        self.ledger_file.touch()
-        self.gate = folder / "gate"
-        """Handlers of `wait_for_gate` return once this file exists."""
-
-    def worker(self, *, lease_s: float = 1.5, concurrency: int = 8, drain_s: float = 5.0, **env: str) -> Process:
-        """Starts a worker process and waits until it works."""
-        child = self._start(
-            [sys.executable, FOLDER / "worker_process.py"],
-            env={
-                "LEASEFORGE_REDIS_URL": self._url,
-                "LEASEFORGE_LEASE_SECONDS": str(lease_s),
-                "LEASEFORGE_WORKER_CONCURRENCY": str(concurrency),
-                "LEASEFORGE_DRAIN_SECONDS": str(drain_s),
-                "LEASEFORGE_METRICS_ADDR": "off",
-                "LEDGER": str(self.ledger_file),
-                "GATE": str(self.gate),
-                **env,
-            },
-        )
-        child.wait_for_output("worker_started")
-        return child
-
-    def ledger(self) -> list[dict[str, Any]]:
-        """What handlers noted: job, fence, attempt, pid, and start, end or cancelled."""
-        return [json.loads(line) for line in self.ledger_file.read_text().splitlines()]
-
-    def noted(self, what: str, job_id: str | None = None) -> list[dict[str, Any]]:
-        return [line for line in self.ledger() if line["what"] == what and job_id in (None, line["job"])]
-
-
-def log_lines(child: Process, event: str) -> list[dict[str, Any]]:
-    """The worker's log lines of one event."""
-    lines: Iterable[str] = (line for line in child.output().splitlines() if line.startswith("{"))
-    return [line for line in map(json.loads, lines) if line.get("event") == event]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -15,23 +14,20 @@ from leaseforge.embedded import EmbeddedServer
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store, connect
+from leaseforge_cli.exits import ExitCode
+from tests.faults.ledger import Ledger
+from tests.faults.workers import CLI, ROOT, TASKS, Crew, log_lines
 from tests.support.processes import Process
 from tests.support.waiting import eventually, free_port
-from tests.worker.workers import Crew, all_ended, counts, ended, enqueue, log_lines, many, running, the_job
+from tests.worker.workers import all_ended, counts, ended, enqueue, many, running, the_job
 
 StartProcess = Callable[..., Process]
-
-
-@pytest.fixture
-def crew(processes: StartProcess, redis_url: str, tmp_path: Path) -> Crew:
-    """Worker processes on the test's database."""
-    return Crew(processes, redis_url, tmp_path)
 
 
 async def test_every_job_ends_and_none_is_charged_when_a_worker_is_killed(store: Store, crew: Crew) -> None:
     doomed = crew.worker(lease_s=1.0, concurrency=8)
     ids = await enqueue(store, *many("work", 150, {"ms": 40}), *many("work_in_thread", 50, {"ms": 40}))
-    await eventually(lambda: len(crew.noted("end")) >= 30)
+    await eventually(lambda: len(crew.ledger.noted("end")) >= 30)
 
     os.kill(doomed.pid, signal.SIGKILL)
     crew.worker(lease_s=1.0, concurrency=8)
@@ -40,7 +36,7 @@ async def test_every_job_ends_and_none_is_charged_when_a_worker_is_killed(store:
     jobs = [await the_job(store, job_id) for job_id in ids]
     assert {job.failures for job in jobs} == {0}
     assert 0 < sum(job.recoveries for job in jobs) <= 16
-    assert {job.id for job in jobs} == {line["job"] for line in crew.noted("end")}
+    assert {job.id for job in jobs} == {line.job for line in crew.ledger.noted("end")}
 
 
 async def test_a_worker_that_slept_past_its_lease_settles_nothing_and_starts_nothing_old(
@@ -48,19 +44,19 @@ async def test_a_worker_that_slept_past_its_lease_settles_nothing_and_starts_not
 ) -> None:
     sleeper = crew.worker(lease_s=1.0, concurrency=2)
     ids = await enqueue(store, *many("wait_for_gate", 2))
-    await eventually(lambda: len(crew.noted("start")) == 2)
+    await eventually(lambda: len(crew.ledger.noted("start")) == 2)
 
     os.kill(sleeper.pid, signal.SIGSTOP)
     crew.worker(lease_s=1.0, concurrency=2)
-    await eventually(lambda: len(crew.noted("start")) == 4)
-    crew.gate.touch()
+    await eventually(lambda: len(crew.ledger.noted("start")) == 4)
+    crew.ledger.gate.touch()
     assert await all_ended(store, 2) == {"completed": 2}
     os.kill(sleeper.pid, signal.SIGCONT)
     await eventually(lambda: len(log_lines(sleeper, "job_fenced")) >= 2)
 
     for job_id in ids:
         job = await the_job(store, job_id)
-        highest = max(line["fence"] for line in crew.noted("start", job_id))
+        highest = max(line.fence for line in crew.ledger.noted("start", job_id))
         assert (job.state, job.result, job.failures) == (JobState.COMPLETED, str(highest).encode(), 0)
     [job_id] = await enqueue(store, new_job("work", {"ms": 1}))
     await ended(store, job_id)
@@ -69,16 +65,16 @@ async def test_a_worker_that_slept_past_its_lease_settles_nothing_and_starts_not
 async def test_a_handler_that_lost_its_job_to_another_is_cancelled_at_once(store: Store, crew: Crew) -> None:
     sleeper = crew.worker(lease_s=1.0, concurrency=1)
     [job_id] = await enqueue(store, new_job("wait_for_gate"))
-    await eventually(lambda: crew.noted("start"))
+    await eventually(lambda: crew.ledger.noted("start"))
 
     os.kill(sleeper.pid, signal.SIGSTOP)
     crew.worker(lease_s=1.0, concurrency=1)
-    await eventually(lambda: len(crew.noted("start")) == 2)
+    await eventually(lambda: len(crew.ledger.noted("start")) == 2)
     os.kill(sleeper.pid, signal.SIGCONT)
 
-    await eventually(lambda: crew.noted("cancelled"))
-    assert crew.noted("cancelled")[0]["pid"] == sleeper.pid
-    crew.gate.touch()
+    await eventually(lambda: crew.ledger.noted("cancelled"))
+    assert crew.ledger.noted("cancelled")[0].pid == sleeper.pid
+    crew.ledger.gate.touch()
     assert (await ended(store, job_id)).state is JobState.COMPLETED
 
 
@@ -100,10 +96,10 @@ async def durable_store(durable_server: EmbeddedServer) -> AsyncIterator[Store]:
 async def test_every_job_ends_and_none_is_charged_when_the_server_is_killed_and_comes_back(
     durable_server: EmbeddedServer, durable_store: Store, processes: StartProcess, tmp_path: Path
 ) -> None:
-    crew = Crew(processes, f"redis://127.0.0.1:{durable_server.port}/0", tmp_path)
+    crew = Crew(processes, f"redis://127.0.0.1:{durable_server.port}/0", Ledger(tmp_path))
     workers = [crew.worker(lease_s=2.0, concurrency=8) for _ in range(2)]
     ids = await enqueue(durable_store, *many("work", 300, {"ms": 30}))
-    await eventually(lambda: len(crew.noted("end")) >= 50)
+    await eventually(lambda: len(crew.ledger.noted("end")) >= 50)
 
     assert durable_server.pid is not None
     os.kill(durable_server.pid, signal.SIGKILL)
@@ -118,14 +114,14 @@ async def test_every_job_ends_and_none_is_charged_when_the_server_is_killed_and_
     for worker in workers:
         worker.wait_for_output("redis_back")
         assert worker.returncode is None
-    ends = Counter(line["job"] for line in crew.noted("end"))
+    ends = Counter(line.job for line in crew.ledger.noted("end"))
     assert set(ends) == set(ids)
 
 
 async def test_a_drain_finishes_what_it_can_and_charges_nothing(store: Store, crew: Crew) -> None:
     worker = crew.worker(lease_s=1.0, concurrency=4, drain_s=1.0)
     ids = await enqueue(store, *many("work", 2, {"ms": 200}), *many("wait_for_gate", 1), *many("thread_until_gate", 1))
-    await eventually(lambda: len(crew.noted("start")) == 4)
+    await eventually(lambda: len(crew.ledger.noted("start")) == 4)
     waiting = await enqueue(store, *many("work", 20, {"ms": 5}))
 
     worker.signal(signal.SIGTERM)
@@ -135,7 +131,7 @@ async def test_a_drain_finishes_what_it_can_and_charges_nothing(store: Store, cr
     for job_id in [*ids, *waiting]:
         job = await the_job(store, job_id)
         assert (job.failures, job.recoveries) == (0, 0)
-    crew.gate.touch()
+    crew.ledger.gate.touch()
     crew.worker()
     assert await all_ended(store, 24) == {"completed": 24}
 
@@ -143,10 +139,10 @@ async def test_a_drain_finishes_what_it_can_and_charges_nothing(store: Store, cr
 async def test_a_worker_that_cannot_reach_redis_still_stops_in_time(
     durable_server: EmbeddedServer, durable_store: Store, processes: StartProcess, tmp_path: Path
 ) -> None:
-    crew = Crew(processes, f"redis://127.0.0.1:{durable_server.port}/0", tmp_path)
+    crew = Crew(processes, f"redis://127.0.0.1:{durable_server.port}/0", Ledger(tmp_path))
     worker = crew.worker(lease_s=1.0, drain_s=0.5)
     await enqueue(durable_store, *many("wait_for_gate", 3))
-    await eventually(lambda: len(crew.noted("start")) == 3)
+    await eventually(lambda: len(crew.ledger.noted("start")) == 3)
 
     durable_server.stop()
     worker.wait_for_output("redis_lost")
@@ -159,7 +155,7 @@ async def test_a_worker_that_cannot_reach_redis_still_stops_in_time(
 async def test_a_handler_that_cannot_be_stopped_does_not_hold_up_the_end(store: Store, crew: Crew) -> None:
     worker = crew.worker(lease_s=1.0, drain_s=0.1)
     [job_id] = await enqueue(store, new_job("ignores_cancel"))
-    await eventually(lambda: crew.noted("start"))
+    await eventually(lambda: crew.ledger.noted("start"))
 
     worker.signal(signal.SIGINT)
     assert worker.wait() == 0
@@ -175,7 +171,7 @@ async def test_a_second_signal_ends_the_process_at_once(
 ) -> None:
     worker = crew.worker(drain_s=30.0)
     await enqueue(store, new_job("block_loop", {"ms": 20_000}))
-    await eventually(lambda: crew.noted("start"))
+    await eventually(lambda: crew.ledger.noted("start"))
 
     worker.signal(signal.SIGTERM)
 
@@ -205,7 +201,7 @@ async def test_blocking_handlers_of_both_kinds_keep_their_leases(store: Store, c
     for job_id in ids:
         job = await the_job(store, job_id)
         assert (job.attempts, job.recoveries) == (1, 0)
-    assert len(crew.noted("start")) == 5
+    assert len(crew.ledger.noted("start")) == 5
 
 
 async def test_a_paused_queue_gives_no_work_even_to_a_worker_that_just_came(store: Store, crew: Crew) -> None:
@@ -240,11 +236,12 @@ async def test_a_killed_workers_wake_token_is_not_missed(store: Store, crew: Cre
 async def test_a_server_that_is_not_there_or_not_fit_is_refused_in_one_line(
     processes: StartProcess, redis_url: str, tmp_path: Path
 ) -> None:
-    script = Path(__file__).parent / "worker_process.py"
-    gone = processes([sys.executable, script], env={"LEASEFORGE_REDIS_URL": f"redis://127.0.0.1:{free_port()}"})
+    url = f"redis://127.0.0.1:{free_port()}"
+    gone = processes([*CLI, "worker", TASKS], cwd=ROOT, env={"LEASEFORGE_REDIS_URL": url})
 
-    assert gone.wait() != 0
-    assert "StoreUnavailable" in gone.output()
+    assert gone.wait() == ExitCode.STORE_UNAVAILABLE
+    [line] = gone.output().splitlines()
+    assert "not available" in line
 
 
 async def test_jobs_of_every_kind_survive_two_workers_killed_in_turn(store: Store, crew: Crew) -> None:
@@ -259,7 +256,7 @@ async def test_jobs_of_every_kind_survive_two_workers_killed_in_turn(store: Stor
     )
     for _ in range(2):
         victim = crew.worker(lease_s=1.0, concurrency=4)
-        seen = len(crew.ledger())
+        seen = len(crew.ledger.lines())
         await eventually(partial(_noted_more_than, crew, seen + 10))
         os.kill(victim.pid, signal.SIGKILL)
     crew.worker(lease_s=1.0, concurrency=4)
@@ -268,7 +265,7 @@ async def test_jobs_of_every_kind_survive_two_workers_killed_in_turn(store: Stor
 
 
 def _noted_more_than(crew: Crew, lines: int) -> bool:
-    return len(crew.ledger()) > lines
+    return len(crew.ledger.lines()) > lines
 
 
 async def test_one_workers_settlement_is_one_accepted_result_per_claim(store: Store, crew: Crew) -> None:
@@ -277,6 +274,6 @@ async def test_one_workers_settlement_is_one_accepted_result_per_claim(store: St
     ids = await enqueue(store, *many("work", 100, {"ms": 5}))
     await all_ended(store, 100)
 
-    starts = Counter(line["job"] for line in crew.noted("start"))
+    starts = Counter(line.job for line in crew.ledger.noted("start"))
     assert starts == Counter(ids)
     await running(store, 0)

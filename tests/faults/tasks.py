@@ -1,6 +1,11 @@
-"""Handlers for the fault tests: each notes in a file outside Redis what it does."""
+"""Handlers for the fault tests: each notes in a ledger outside Redis what it does.
+
+Their effects go through a store that remembers the highest fence it saw of a job and refuses a lower one, as the
+documentation asks of whoever needs an effect never to be overwritten by a late worker.
+"""
 
 import asyncio
+import fcntl
 import json
 import os
 import time
@@ -10,13 +15,35 @@ from typing import Any
 from leaseforge import BadInput, Context, task
 
 LEDGER = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND) if "LEDGER" in os.environ else -1
+FENCES = Path(os.environ.get("LEDGER", "/nonexistent")).with_suffix(".fences")
 GATE = Path(os.environ.get("GATE", "/nonexistent"))
 
 
 def note(ctx: Context, what: str) -> None:
     """One line, written by one atomic append."""
-    line = {"job": ctx.job_id, "fence": ctx.fence, "attempt": ctx.attempt, "pid": os.getpid(), "what": what}
+    line = {
+        "job": ctx.job_id,
+        "queue": ctx.job.queue,
+        "fence": ctx.fence,
+        "attempt": ctx.attempt,
+        "pid": os.getpid(),
+        "what": what,
+    }
     os.write(LEDGER, json.dumps(line).encode() + b"\n")
+
+
+def effect(ctx: Context) -> None:
+    """What must not happen late: noted unless a higher fence of the job has been here before."""
+    descriptor = os.open(FENCES / ctx.job_id, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if ctx.fence < int(os.read(descriptor, 32) or 0):
+            note(ctx, "refused")
+            return
+        os.pwrite(descriptor, b"%d" % ctx.fence, 0)
+        note(ctx, "effect")
+    finally:
+        os.close(descriptor)
 
 
 @task
@@ -28,6 +55,7 @@ async def work(ctx: Context, payload: dict[str, int]) -> int:
     except asyncio.CancelledError:
         note(ctx, "cancelled")
         raise
+    effect(ctx)
     note(ctx, "end")
     return ctx.fence
 
@@ -37,6 +65,7 @@ def work_in_thread(ctx: Context, payload: dict[str, int]) -> int:
     """The same, blocking a thread."""
     note(ctx, "start")
     time.sleep(payload["ms"] / 1000)
+    effect(ctx)
     note(ctx, "end")
     return ctx.fence
 
@@ -46,6 +75,7 @@ async def block_loop(ctx: Context, payload: dict[str, int]) -> int:
     """What a coroutine should never do: it blocks the whole event loop."""
     note(ctx, "start")
     time.sleep(payload["ms"] / 1000)
+    effect(ctx)
     note(ctx, "end")
     return ctx.fence
 
@@ -60,6 +90,7 @@ async def wait_for_gate(ctx: Context, payload: Any) -> int:
     except asyncio.CancelledError:
         note(ctx, "cancelled")
         raise
+    effect(ctx)
     note(ctx, "end")
     return ctx.fence
 
@@ -70,6 +101,7 @@ def thread_until_gate(ctx: Context, payload: Any) -> int:
     note(ctx, "start")
     while not GATE.exists():
         time.sleep(0.01)
+    effect(ctx)
     note(ctx, "end")
     return ctx.fence
 

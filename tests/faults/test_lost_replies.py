@@ -6,23 +6,10 @@ from collections import Counter
 import pytest
 
 from leaseforge.context import Context
-from leaseforge.scripts import ENGINE
 from leaseforge.store import Store
 from leaseforge.tasks import task
-from tests.worker.lossy import lossy_way
+from tests.faults.proxy import EveryThird, calls_of, proxied
 from tests.worker.workers import a_worker, all_ended, enqueue, many, the_job
-
-
-class EveryThird:
-    """Loses the first and then every third reply to one kind of call."""
-
-    def __init__(self, script: str) -> None:
-        self._sha = ENGINE.load(script).sha.encode()
-        self._seen = 0
-
-    def __call__(self, request: bytes) -> bool:
-        self._seen += self._sha in request
-        return self._sha in request and self._seen % 3 == 1
 
 
 @pytest.mark.parametrize("script", ["exchange", "renew", "tick", "register_worker"])
@@ -34,8 +21,8 @@ async def test_jobs_run_once_and_uncharged_although_replies_get_lost(store: Stor
         starts[ctx.job_id] += 1
         await asyncio.sleep(0.05)
 
-    async with lossy_way(redis_url) as (way, url):
-        way.loses = EveryThird(script)
+    async with proxied(redis_url) as (proxy, url):
+        proxy.loses = EveryThird(calls_of(script))
         async with a_worker(url, count, concurrency=4, lease_s=0.9):
             ids = await enqueue(store, *many("count", 60))
             assert await all_ended(store, 60) == {"completed": 60}
@@ -43,16 +30,16 @@ async def test_jobs_run_once_and_uncharged_although_replies_get_lost(store: Stor
     jobs = [await the_job(store, job_id) for job_id in ids]
     assert starts == Counter(ids)
     assert {(job.attempts, job.failures, job.recoveries) for job in jobs} == {(1, 0, 0)}
-    assert way.lost > 0
+    assert proxy.lost > 0
 
 
 async def test_the_reply_to_a_claim_is_adopted_and_its_jobs_run(store: Store, redis_url: str) -> None:
     """Every first try of an exchange is lost: nothing could run without adoption."""
-    exchange = ENGINE.load("exchange").sha.encode()
+    is_exchange = calls_of("exchange")
     seen: set[bytes] = set()
 
     def first_try(request: bytes) -> bool:
-        if exchange not in request or request in seen:
+        if not is_exchange(request) or request in seen:
             return False
         seen.add(request)
         return True
@@ -64,12 +51,12 @@ async def test_the_reply_to_a_claim_is_adopted_and_its_jobs_run(store: Store, re
         starts[ctx.job_id] += 1
 
     ids = await enqueue(store, *many("count", 20))
-    async with lossy_way(redis_url) as (way, url):
-        way.loses = first_try
+    async with proxied(redis_url) as (proxy, url):
+        proxy.loses = first_try
         async with a_worker(url, count, concurrency=4):
             assert await all_ended(store, 20) == {"completed": 20}
 
     jobs = [await the_job(store, job_id) for job_id in ids]
     assert starts == Counter(ids)
     assert {job.attempts for job in jobs} == {1}
-    assert way.lost > 1
+    assert proxy.lost > 1

@@ -385,7 +385,7 @@ async def test_a_drain_finishes_what_runs_and_gives_back_the_rest_uncharged(stor
     ids = await enqueue(store, new_job("short"), new_job("long"), new_job("stuck"))
     async with a_worker(redis_url, short, long, stuck, drain_s=0.5) as worker:
         await running(store, 3)
-        worker.stop()
+        worker.ask_to_stop()
     release.set()
 
     jobs = [await the_job(store, job_id) for job_id in ids]

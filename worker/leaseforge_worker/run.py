@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 
@@ -16,6 +15,7 @@ import structlog
 
 from leaseforge import events, logs
 from leaseforge.tasks import Registry
+from leaseforge_worker.loops import OwnLoop
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
 
@@ -33,16 +33,14 @@ def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
     and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
     """
     logs.configure(settings.log_level)
-    loop = asyncio.new_event_loop()
-    executor = ThreadPoolExecutor(thread_name_prefix="to_thread")
-    loop.set_default_executor(executor)
+    own = OwnLoop()
     try:
-        asyncio.set_event_loop(loop)
+        asyncio.set_event_loop(own.loop)
         worker = Worker(settings, tasks)
-        with _stopping_signals(worker.stop):
-            status = loop.run_until_complete(worker.run())
+        with _stopping_signals(worker.ask_to_stop):
+            status = own.loop.run_until_complete(worker.run())
     finally:
-        clean = _tidy(loop, executor)
+        clean = own.close() and _threads_ended()
         asyncio.set_event_loop(None)
     if not clean:
         log.warning(events.WORKER_CUT_OFF, worker=worker.run_id)
@@ -73,18 +71,8 @@ def _stopping_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tidy(loop: asyncio.AbstractEventLoop, executor: ThreadPoolExecutor) -> bool:
-    """Closes the loop; False if coroutines or threads of handlers still run and would hold up Python's own exit."""
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        _, left = loop.run_until_complete(asyncio.wait(left, timeout=_TIDY_S))
-    executor.shutdown(wait=False, cancel_futures=True)
-    if left:
-        return False
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
+def _threads_ended() -> bool:
+    """False if threads of handlers still run and would hold up Python's own exit."""
     deadline = time.monotonic() + _TIDY_S
     for thread in threading.enumerate():
         if thread.daemon or thread is threading.current_thread() or thread is threading.main_thread():

@@ -5,16 +5,18 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from typing import Self
 
 import structlog
 
 from leaseforge import events
 from leaseforge.errors import StoreError
 from leaseforge.store import Store, SyncStore, connect, connect_sync
-from leaseforge.tasks import Registry
+from leaseforge.tasks import AnyTask, Registry
 from leaseforge.workers import WorkerState
+from leaseforge_worker.background import Startable
 from leaseforge_worker.custody import Custody, in_loop
 from leaseforge_worker.discovery import Discovery
 from leaseforge_worker.drain import Drain
@@ -22,6 +24,7 @@ from leaseforge_worker.forwarding import Forwarding
 from leaseforge_worker.health import Health, HealthServer
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Exposition, Gauges, Meters
+from leaseforge_worker.program import program_settings
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
@@ -48,13 +51,16 @@ def new_run_id() -> str:
     return f"{host}-{os.getpid()}-{secrets.token_hex(5)}"
 
 
-class Worker:
-    """Runs jobs until it is stopped.
+class Worker(Startable):
+    """Runs jobs until it is stopped. One object is one life of a worker: it runs once.
 
-        worker = Worker(read(WorkerSettings, os.environ), load_tasks(["mytasks"]))
-        status = await worker.run()
+    In an asyncio program `status = await worker.run()`; in any other it runs beside it, in a thread:
 
-    Signals are the business of whoever owns the process (see leaseforge_worker.run). `began` is called once, in
+        with Worker.of([send_email], redis_url="redis://127.0.0.1:6379/0", queues="mail,default"):
+            ...
+
+    Signals are the business of whoever owns the process (see leaseforge_worker.run), and so is what becomes of log
+    lines, which go through structlog. `began` is called once, in
     the loop, when the worker takes up work.
     """
 
@@ -66,6 +72,7 @@ class Worker:
         run_id: str | None = None,
         began: Callable[[], None] = lambda: None,
     ) -> None:
+        super().__init__()
         self.run_id = run_id or new_run_id()
         self.meters = Meters(types=frozenset(tasks.names()))
         self.link = Link()
@@ -80,6 +87,34 @@ class Worker:
         self._stop_soon: Callable[[], None] = self._stop_asked.set
         self._stopping = False
         self._status = OK
+        self._found_none = False
+
+    @classmethod
+    def of(
+        cls,
+        tasks: Registry | Iterable[AnyTask],
+        *,
+        redis_url: str,
+        queues: str | Sequence[str] | Mapping[str, int] | None = None,
+        concurrency: int | None = None,
+        lease_s: float | None = None,
+        drain_s: float | None = None,
+        metrics_address: str | None = None,
+    ) -> Self:
+        """A worker of a program: a few settings, the others as their defaults say; no metrics unless asked for.
+
+        `queues` as in the setting (`"a,b"`, `"a=3,b=1"`, `"*"`), or names in strict order, or names with weights.
+        Raises SettingsError that names every wrong one, TaskError.
+        """
+        settings = program_settings(
+            redis_url=redis_url,
+            queues=queues,
+            concurrency=concurrency,
+            lease_s=lease_s,
+            drain_s=drain_s,
+            metrics_address="off" if metrics_address is None else metrics_address,
+        )
+        return cls(settings, tasks if isinstance(tasks, Registry) else Registry(tasks))
 
     @property
     def state(self) -> WorkerState:
@@ -103,16 +138,25 @@ class Worker:
         """This process's figures as a page for Prometheus. Callable from any thread."""
         return self._exposition.text()
 
-    def stop(self) -> None:
+    @property
+    def is_claiming(self) -> bool:
+        """Whether it has asked for jobs and Redis has answered; where it serves every queue there may be none yet."""
+        return self._found_none or "exchange" in self.meters.calls
+
+    def ask_to_stop(self) -> None:
         """Asks for a drain. Callable from any thread and from a signal handler; asking again changes nothing."""
         self._stopping = True
         self._stop_soon()
 
     async def run(self) -> int:
-        """Works until `stop`, then drains; the exit status. Cancelled, it gives back everything at once.
+        """Works until `ask_to_stop`, then drains; the exit status. Cancelled, it gives back everything at once.
 
         Raises AddressInUse, StoreUnsuitable or StoreUnavailable if it cannot even begin.
         """
+        self._use()
+        return await self._run()
+
+    async def _run(self) -> int:
         settings = self._settings
         self._stop_soon = in_loop(asyncio.get_running_loop(), self._stop_asked.set)
         if settings.metrics_address is not None:
@@ -178,7 +222,7 @@ class Worker:
             spawn("tick", self._ticker(custody, store, registration).run)
             spawn("forward", forwarding.run)
             if settings.queues.every:
-                discovery = Discovery(store=store, found=custody.serve, link=self.link, beat=self._beat("discovery"))
+                discovery = Discovery(store=store, found=self._found, link=self.link, beat=self._beat("discovery"))
                 spawn("discovery", discovery.run)
             waiting = Waiting(store=store, intake=custody.intake, woken=custody.woken, link=self.link)
             waits = group.create_task(supervise("waiting", waiting.run, self.pulse), name="waiting")
@@ -246,13 +290,19 @@ class Worker:
             case "resume":
                 self._custody.resume()
             case "stop":
-                self.stop()
+                self.ask_to_stop()
 
     def _worn_out(self) -> None:
         if not self._stopping:
             log.error(events.WORKER_WORN_OUT, worker=self.run_id)
             self._status = WORN_OUT
-            self.stop()
+            self.ask_to_stop()
+
+    def _found(self, queues: Sequence[str]) -> None:
+        """The queues there are; none at all is as ready for work as it gets."""
+        if self._custody is not None:
+            self._custody.serve(queues)
+        self._found_none = self._found_none or not queues
 
     def _beat(self, name: str) -> Callable[[], None]:
         return lambda: self.pulse.beat(name)

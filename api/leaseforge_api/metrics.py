@@ -21,6 +21,7 @@ COUNTERS = {
     "enqueued": "Jobs accepted.",
     "completed": "Jobs completed.",
     "failed": "Attempts that failed or timed out.",
+    "crashed": "Attempts whose child process died.",
     "retried": "Failed attempts that are tried again.",
     "dead": "Jobs that went to the dead letters.",
     "recovered": "Jobs taken back from a lease that ran out.",

@@ -43,6 +43,8 @@ class Outcome(StrEnum):
 
     COMPLETE = "complete"
     FAIL = "fail"
+    CRASH = "crash"
+    """Its child process died: charged like a lost lease, not as a failure."""
     RELEASE = "release"
     """Given back unfinished and uncharged, because the worker drains."""
     CANCELLED = "cancelled"
@@ -51,10 +53,12 @@ class Outcome(StrEnum):
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The end of one attempt, presented with the token it was claimed under.
 
-    For a failure: `max_attempts` is the budget that holds for this job (0 = without limit),
-    `delay_ms` the pause before the next attempt, `permanent` a reason that makes it dead at once
-    ('' for none), `timed_out` tells a timeout from an error; with `job_type` it decides the group of
-    dead jobs it may join. `follow_ups` (checked, 200 at most) are stored by an accepted completion only.
+    For a failure or a crash: `error_kind` and `error_message` say what happened, `delay_ms` is the pause before the
+    next attempt. For a failure `max_attempts` is the budget that holds for this job (0 = without limit), `permanent` a
+    reason that makes it dead at once ('' for none), `timed_out` tells a timeout from an error; with `job_type` it
+    decides the group of dead jobs it may join. A crash is charged to the budget that lost leases are charged to:
+    beyond `max_recoveries` of both the job is poison. `follow_ups` (checked, 200 at most) are stored by an accepted
+    completion only.
     """
 
     id: str
@@ -68,6 +72,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     delay_ms: int = 0
     permanent: str = ""
     timed_out: bool = False
+    max_recoveries: int = limits.MAX_RECOVERIES
     job_type: str = ""
     follow_ups: tuple[NewJob, ...] = ()
 
@@ -152,7 +157,7 @@ def exchange(
             settlement.token,
             settlement.outcome.value,
             settlement.result,
-            _detail(settlement) if settlement.outcome is Outcome.FAIL else b"",
+            _detail(settlement) if settlement.outcome in _WITH_DETAIL else b"",
             pack_follow_ups(queue, settlement.follow_ups) if settlement.follow_ups else b"",
         )
     keys = queue_keys(queue, *_SWEPT, "outbox")
@@ -238,13 +243,16 @@ def _worker_keys(worker_id: str) -> tuple[tuple[str, str], ...]:
     )
 
 
+_WITH_DETAIL = frozenset({Outcome.FAIL, Outcome.CRASH})
+
+
 def _detail(settlement: Settlement) -> bytes:
     detail: dict[str, Any] = {
         "kind": cut(settlement.error_kind, limits.ERROR_HEAD_BYTES),
         "head": cut(settlement.error_message, limits.ERROR_HEAD_BYTES),
         "message": cut(settlement.error_message, limits.MAX_MESSAGE_BYTES),
         "traceback": cut(settlement.traceback, limits.MAX_TRACEBACK_BYTES, keep_end=True),
-        "max": settlement.max_attempts,
+        "max": settlement.max_recoveries if settlement.outcome is Outcome.CRASH else settlement.max_attempts,
         "delay": settlement.delay_ms,
     }
     if settlement.permanent:

@@ -18,7 +18,7 @@ class JobState(StrEnum):
     RUNNING = "running"
     """Claimed under a lease."""
     RETRYING = "retrying"
-    """Waits out its backoff after a failure or a lost lease."""
+    """Waits out its backoff after a failure, a crash or a lost lease."""
     COMPLETED = "completed"
     DEAD = "dead"
     """Failed for good; kept until an operator retries or deletes it, or it is trimmed."""
@@ -112,7 +112,7 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt that ended other than well: failed, timeout, released, lost or cancelled."""
+    """An attempt that ended other than well: failed, timeout, crashed, released, lost or cancelled."""
 
     number: int
     outcome: str
@@ -169,7 +169,7 @@ class Job:
     """A job as the store knew it at one instant.
 
     `attempts` counts claims and never goes back (`attempts_base`: its value at the last replay);
-    `failures` counts errors and timeouts, `recoveries` lost leases, both since the last replay;
+    `failures` counts errors and timeouts, `recoveries` lost leases and crashes, both since the last replay;
     `releases` counts attempts given back uncharged. `due_at` is when a scheduled or retrying job
     becomes ready. `group` is the dead group it is in. `rev` rises with every change. In lists `payload`,
     `result` and `history` are left out.

@@ -19,7 +19,12 @@ from tests.model.clockwork import DAY_MS
 from tests.model.pictures import JobPicture
 from tests.model.queue_state import LOG, QueueState
 
-_ENDED_AS = {Outcome.FAIL: "failed", Outcome.RELEASE: "released", Outcome.CANCELLED: "cancelled"}
+_ENDED_AS = {
+    Outcome.FAIL: "failed",
+    Outcome.CRASH: "crashed",
+    Outcome.RELEASE: "released",
+    Outcome.CANCELLED: "cancelled",
+}
 KEY_USED = "its idempotency key was used for another job"
 
 
@@ -249,7 +254,11 @@ class AttemptModel(QueueState):
                     self._post(settlement.id, follow_up)
             return "completed"
         self._remember(job, settlement)
-        if is_failure and (settlement.permanent or spent):
+        if settlement.outcome is Outcome.CRASH:
+            job.error_kind, job.error = cut(settlement.error_kind, 60), cut(settlement.error_message, 60)
+            self._count("crashed")
+            self._charge_crash(settlement.id, settlement.max_recoveries, settlement.delay_ms, stop=bool(stop))
+        elif is_failure and (settlement.permanent or spent):
             kind = settlement.permanent or settlement.error_kind
             self._bury(
                 settlement.id,
@@ -269,13 +278,28 @@ class AttemptModel(QueueState):
             self._count("released")
         return job.state
 
+    def _charge_crash(self, job_id: str, most: int, pause: int | None, *, stop: bool) -> None:
+        """Charges a lost lease or a crash; without a pause the job is back in its old place."""
+        job = self.jobs[job_id]
+        job.recoveries += 1
+        if stop:
+            self._end(job_id, "cancelled")
+        elif job.recoveries > most:
+            self._bury(job_id, "poison", f"poison:{job.type}", f"{job.type}\npoison\n")
+            self._count_type("dead", job.type)
+        elif pause is None:
+            self._put_back(job_id, job)
+        else:
+            job.state = "retrying"
+            self.places[job_id] = self.now + pause
+
     def _post(self, parent: str, follow_up: NewJob) -> None:
         keyed = follow_up if follow_up.idempotency_key is not None else replace(follow_up, idempotency_key=follow_up.id)
         words = [word if isinstance(word, bytes) else str(word).encode() for word in job_words(keyed)]
         self.outbox[follow_up.id] = (parent.encode(), follow_up.queue.encode(), *words)
 
     def _remember(self, job: JobPicture, settlement: Settlement) -> None:
-        failed = settlement.outcome is Outcome.FAIL
+        failed = settlement.outcome in (Outcome.FAIL, Outcome.CRASH)
         outcome = _ENDED_AS[settlement.outcome] if not settlement.timed_out else "timeout"
         error = (settlement.error_kind, settlement.error_message, settlement.traceback) if failed else ("", "", "")
         self._add_history(job, outcome, job.token, error)

@@ -125,6 +125,10 @@ FAULTS: Mapping[str, tuple[Change, str]] = {
         _edit(_on(Event.RECOVER, State.RUNNING, When.LAST_LOSS), _to(State.RETRYING)),
         "lost 3 leases",
     ),
+    "a job that crashes does so for ever": (
+        _edit(_on(Event.CRASH, State.RUNNING, When.LAST_LOSS), _to(State.RETRYING)),
+        "lost 3 leases",
+    ),
     "a last failure keeps the wish to stop": (
         _edit(_on(Event.FAIL, State.RUNNING, When.PERMANENT), _without(Effect.FORGET_STOP)),
         "still asked to stop",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from tests.model.pictures import ENDED, JobPicture, QueuePicture, Seen
 from tests.support.audit import problems
 
-COUNTED_ENDS = ("completed", "failed", "released", "recovered")
+COUNTED_ENDS = ("completed", "failed", "crashed", "released", "recovered")
 
 
 def broken_rules(seen: Seen, budget: Callable[[str], int], max_recoveries: int, *, clock_went_back: bool) -> list[str]:
@@ -27,7 +27,7 @@ def _budget_problems(job: JobPicture, budget: int, max_recoveries: int) -> Itera
     if budget and job.failures == budget and job.state not in ENDED:
         yield f"has spent its budget of {budget} and is {job.state}"
     if job.recoveries > max_recoveries + 1:
-        yield f"lost {job.recoveries} leases"
+        yield f"lost {job.recoveries} leases and processes"
     if job.recoveries > max_recoveries and job.state not in ENDED:
         yield f"lost {job.recoveries} leases and is {job.state}"
     if job.attempts < job.attempts_base + job.failures + job.recoveries:

@@ -45,22 +45,14 @@ class QueueModel(AttemptModel):
             self._add_history(job, "lost", job.token, ("lease_lost", "the worker stopped renewing its lease", ""))
             stop = job.cancel_requested
             job.token, job.cancel_requested = "", None
-            job.recoveries += 1
             job.rev += 1
-            if stop:
-                self._end(job_id, "cancelled")
-            elif job.recoveries > max_recoveries:
-                self._bury(job_id, "poison", f"poison:{job.type}", f"{job.type}\npoison\n")
-                self._count_type("dead", job.type)
+            pause = min(cap_ms, base_ms * 2 ** (job.recoveries - 1)) if job.recoveries else None
+            self._charge_crash(job_id, max_recoveries, pause, stop=bool(stop))
+            if job.state == "dead":
                 dead += 1
-            else:
+            elif job.state != "cancelled":
                 recovered += 1
                 self._count("recovered")
-                if job.recoveries == 1:
-                    self._put_back(job_id, job)
-                else:
-                    job.state = "retrying"
-                    self.places[job_id] = self.now + min(cap_ms, base_ms * 2 ** (job.recoveries - 2))
         if expired:
             self._wake()
         return recovered, dead, len(expired) == limit

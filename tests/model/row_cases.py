@@ -22,6 +22,7 @@ COUNTED = ("attempts", "failures", "recoveries", "releases", "replays")
 _OUTCOMES: Mapping[Event, Outcome] = {
     Event.COMPLETE: Outcome.COMPLETE,
     Event.FAIL: Outcome.FAIL,
+    Event.CRASH: Outcome.CRASH,
     Event.RELEASE: Outcome.RELEASE,
     Event.STOP: Outcome.CANCELLED,
 }
@@ -130,7 +131,7 @@ class RowCase:
             self._token = claimed.token
 
     def _lost_before(self) -> int:
-        """Leases the job has lost before the one that the row may be about."""
+        """Leases the job has lost before the loss or crash that the row may be about."""
         if When.LAST_LOSS in self._row.when:
             return MAX_RECOVERIES
         return 1 if When.LATER_LOSS in self._row.when else 0
@@ -195,6 +196,8 @@ class RowCase:
             budget = 1 if When.SPENT in self._row.when else 5
             permanent = "told_so" if When.PERMANENT in self._row.when else ""
             details = {"error_kind": "Broken", "max_attempts": budget, "permanent": permanent, "delay_ms": LATER_MS}
+        if outcome is Outcome.CRASH:
+            details = {"error_kind": "SIGSEGV", "max_recoveries": MAX_RECOVERIES, "delay_ms": LATER_MS}
         settled = self._line.exchange(0, [Settlement(self.job_id, self._token, outcome, **details)])
         return str(settled.states[0] or settled.settled[0])
 

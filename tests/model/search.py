@@ -217,6 +217,7 @@ def _events(job: Job) -> Iterator[tuple[Event, frozenset[When], bool]]:
         is_own = token is When.CURRENT
         for event in (Event.RENEW, Event.PROGRESS, Event.COMPLETE, Event.RELEASE, Event.STOP):
             yield event, frozenset({token, stop}), is_own and event is Event.COMPLETE
+        yield Event.CRASH, frozenset({token, stop, loss}), False
         for failure in (When.PERMANENT, budget):
             yield Event.FAIL, frozenset({token, stop, failure}), is_own
     lease = When.LEASE_HELD if job.leased else When.LEASE_OVER

@@ -32,6 +32,7 @@ class Event(StrEnum):
     PROGRESS = "progress"
     COMPLETE = "complete"
     FAIL = "fail"
+    CRASH = "crash"
     RELEASE = "release"
     STOP = "stop"
     RECOVER = "recover"
@@ -52,7 +53,7 @@ class When(StrEnum):
     STOP_WANTED, NO_STOP = "asked to stop", "not asked to stop"
     PERMANENT, SPENT, LEFT = "permanent failure", "last failure allowed", "failures left"
     LEASE_OVER, LEASE_HELD = "lease over", "lease held"
-    FIRST_LOSS, LATER_LOSS, LAST_LOSS = "first lost lease", "later lost lease", "one lost lease too many"
+    FIRST_LOSS, LATER_LOSS, LAST_LOSS = "first crash or lost lease", "later one", "one too many"
     NEW_OPERATION, SAME_OPERATION = "new operation", "the operation it had last"
 
 
@@ -103,7 +104,7 @@ WAITING = (State.SCHEDULED, State.READY, State.RETRYING)
 HAS_SETTLED = (State.READY, State.RUNNING, State.RETRYING, *ENDED)
 """States a job can be in after a token settled it."""
 
-SETTLING = (Event.COMPLETE, Event.FAIL, Event.RELEASE, Event.STOP)
+SETTLING = (Event.COMPLETE, Event.FAIL, Event.CRASH, Event.RELEASE, Event.STOP)
 
 
 def _row(
@@ -146,6 +147,7 @@ def _under_token() -> list[Row]:
     ready, running = State.READY, State.RUNNING
     done = {Effect.SETTLE, Effect.FORGET_STOP}
     failed, released = done | {Effect.FAILURE}, done | {Effect.RELEASED, Effect.OLD_PLACE}
+    crashed = done | {Effect.LOSS}
     held = When.CURRENT
     rows = [
         _row(Event.CLAIM, ready, running, "ok", [When.OPEN], [Effect.NEW_TOKEN, Effect.NEW_LEASE]),
@@ -160,6 +162,10 @@ def _under_token() -> list[Row]:
         _row(Event.FAIL, running, State.DEAD, "dead", [held, When.SPENT], failed),
         _row(Event.FAIL, running, State.RETRYING, "retrying", [held, When.LEFT, When.NO_STOP], failed),
         _row(Event.FAIL, running, State.CANCELLED, "cancelled", [held, When.LEFT, When.STOP_WANTED], failed),
+        _row(Event.CRASH, running, State.RETRYING, "retrying", [held, When.NO_STOP, When.FIRST_LOSS], crashed),
+        _row(Event.CRASH, running, State.RETRYING, "retrying", [held, When.NO_STOP, When.LATER_LOSS], crashed),
+        _row(Event.CRASH, running, State.DEAD, "dead", [held, When.NO_STOP, When.LAST_LOSS], crashed),
+        _row(Event.CRASH, running, State.CANCELLED, "cancelled", [held, When.STOP_WANTED], crashed),
         _row(Event.RELEASE, running, ready, "ready", [held, When.NO_STOP], released),
         _row(Event.RELEASE, running, State.CANCELLED, "cancelled", [held, When.STOP_WANTED], done),
         _row(Event.STOP, running, State.CANCELLED, "cancelled", [held], done),

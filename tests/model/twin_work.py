@@ -13,7 +13,7 @@ from tests.model import actions, attempt_model
 from tests.model.actions import NOWHERE, Ending, Whose
 from tests.model.attempt_model import ClaimedJob
 from tests.model.queue_model import QueueModel
-from tests.model.twin_base import TwinBase, check_wait, picked
+from tests.model.twin_base import MAX_RECOVERIES, TwinBase, check_wait, picked
 
 
 class WorkTwin(TwinBase):
@@ -99,17 +99,19 @@ class WorkTwin(TwinBase):
         if held is None:
             return None
         is_failure, is_success = ending.outcome is Outcome.FAIL, ending.outcome is Outcome.COMPLETE
+        goes_wrong = is_failure or ending.outcome is Outcome.CRASH
         follow_ups = ending.follow_ups if is_success else ()
         return Settlement(
             *held,
             ending.outcome,
             result=ending.result if is_success else b"",
-            error_kind="Broken" if is_failure else "",
-            error_message=f"no {ending.pick} in 'here'" if is_failure else "",
+            error_kind="Broken" if goes_wrong else "",
+            error_message=f"no {ending.pick} in 'here'" if goes_wrong else "",
             max_attempts=self._budget(held[0]),
             delay_ms=ending.delay_ms,
             permanent=ending.permanent if is_failure else "",
             timed_out=is_failure and ending.timed_out,
+            max_recoveries=MAX_RECOVERIES,
             job_type="a",
             follow_ups=tuple(self._request(target, replace(order, at_ms=None)) for target, order in follow_ups),
         )

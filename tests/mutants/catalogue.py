@@ -47,7 +47,7 @@ FENCING = (
         "token kept by recover",
         "a job that was taken back can still be settled under its old token",
         "engine/transitions/test_stale_tokens.py",
-        ("lua/recover.lua", "local fields = { 'token', '', 'recoveries',", "local fields = { 'recoveries',"),
+        ("lua/recover.lua", "local fields = { 'token', '', 'rev',", "local fields = { 'rev',"),
         ("lua/settle.lua", "not values or values[1] ~= 'running' or values[2]", "not values or values[2]"),
     ),
     mutant(
@@ -204,7 +204,13 @@ TIME = (
         "no poison",
         "a job that kills its worker does so for ever",
         "engine/transitions/test_recover.py",
-        ("lua/recover.lua", "elseif recoveries > max_recoveries then", "elseif false then"),
+        ("lua/_crash.lua", "if crashes > most then", "if false then"),
+    ),
+    mutant(
+        "crashes at once",
+        "a job that takes down its child process does so without a pause",
+        "engine/transitions/test_crash.py",
+        ("lua/settle.lua", "whole(detail.max), whole(detail.delay), set)", "whole(detail.max), nil, set)"),
     ),
     mutant(
         "backoff without cap",
@@ -368,7 +374,7 @@ ENDINGS = (
         "wish to stop forgotten when the worker is lost",
         "a cancelled job whose worker died is run again",
         "engine/transitions/test_recover.py",
-        ("lua/recover.lua", "if values[10] == '1' then", "if false then"),
+        ("lua/_crash.lua", "if job.cancel_requested == '1' then", "if false then"),
     ),
     mutant(
         "failures kept by a replay",

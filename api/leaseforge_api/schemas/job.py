@@ -24,7 +24,7 @@ class LeaseShown(Struct, frozen=True):
 
 
 class AttemptShown(Struct, frozen=True):
-    """An attempt that ended other than well: failed, timeout, released, lost or cancelled."""
+    """An attempt that ended other than well: failed, timeout, crashed, released, lost or cancelled."""
 
     number: int
     outcome: str

@@ -11,13 +11,14 @@ from leaseforge_console.views.queue import failures, told_when
 _OUTCOMES = {
     "failed": ("failed", "dead"),
     "timeout": ("timed out", "dead"),
+    "crashed": ("crashed", "dead"),
     "lost": ("lease lost", "retrying"),
     "released": ("given back", "cancelled"),
     "cancelled": ("cancelled", "cancelled"),
 }
 _REASONS = {
     "attempts_exhausted": "its attempts are spent",
-    "poison": "workers died again and again while it ran",
+    "poison": "its process died again and again while it ran",
     "unknown_type": "no worker knows its type",
     "bad_payload": "its payload cannot be read",
     "payload_missing": "its payload is gone",

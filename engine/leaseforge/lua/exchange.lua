@@ -26,7 +26,7 @@
 -- ARGV[5...] id text | token text | outcome text | result bytes | detail msgpack map or empty | follow_ups packed jobs or empty
 -- returns {1, settle's reply}, {1, promoted}, {1, claim's reply}; {0, error text} for a part that failed
 -- flags allow-oom
--- uses _queue, enqueue, settle, promote, claim
+-- uses _queue, _crash, enqueue, settle, promote, claim
 local function part(transition, K, A)
   local fine, reply = pcall(transition, K, A)
   if fine then

@@ -24,7 +24,7 @@
 -- ARGV[4] backoff_cap_ms  int longest pause
 -- returns recovered (ready or retrying), dead, 1 if the limit was reached
 -- flags allow-oom
--- uses _queue
+-- uses _queue, _crash
 local function may_recover(K)
   local meta = redis.call('HMGET', K.meta, 'lease_ms', 'swept_at', 'recover_from')
   local lease = tonumber(meta[1]) or 10000
@@ -62,39 +62,25 @@ local function recover(K, A)
   local recovered, dead = 0, 0
   for _, job in ipairs(lost) do
     local id, values = job[1], job[2]
-    local recoveries = whole(values[6]) + 1
-    local fields = { 'token', '', 'recoveries', text(recoveries), 'rev', text(whole(values[7]) + 1) }
+    local fields = { 'token', '', 'rev', text(whole(values[7]) + 1) }
     local function set(name, value)
       fields[#fields + 1] = name
       fields[#fields + 1] = value
     end
-    if values[10] == '1' then
-      set('state', 'cancelled')
-      set('finished_at', text(NOW))
+    local before = whole(values[6])
+    local pause = before > 0 and math.min(cap, base * 2 ^ (before - 1)) or nil
+    local state = charge_crash(K, id, { recoveries = values[6], cancel_requested = values[10], type = values[11],
+      priority = values[8], seq = values[9] }, max_recoveries, pause, set)
+    set('state', state)
+    if values[10] then
       redis.call('HDEL', record_key(id), 'cancel_requested')
-      redis.call('ZADD', K.cancelled, NOW, id)
+    end
+    if ENDED[state] then
       free_unique(id, values[12])
-      count('cancelled')
-    elseif recoveries > max_recoveries then
-      set('state', 'dead')
-      set('reason', 'poison')
-      set('finished_at', text(NOW))
-      local job_type = values[11] or 'unknown'
-      set('fp', join_group(K, id, 'poison:' .. job_type, job_type .. '\npoison\n'))
-      redis.call('ZADD', K.dead, NOW, id)
-      free_unique(id, values[12])
-      count('dead')
-      count_type(K, 'dead', job_type)
+    end
+    if state == 'dead' then
       dead = dead + 1
-    elseif recoveries == 1 then
-      set('state', 'ready')
-      set('ready_at', text(NOW))
-      redis.call('ZADD', K.ready, ready_score(values[8]), ready_member(values[9], id))
-      count('recovered')
-      recovered = recovered + 1
-    else
-      set('state', 'retrying')
-      redis.call('ZADD', K.retrying, text(NOW + math.min(cap, base * 2 ^ (recoveries - 2))), id)
+    elseif state ~= 'cancelled' then
       count('recovered')
       recovered = recovered + 1
     end

@@ -2,8 +2,9 @@
 --
 -- Ends up to 200 attempts, each only under the token it was claimed with. A token that settled
 -- the job already answers already_done, any other fenced; both change nothing. A failure goes to
--- retrying while its budget lasts; a release gives the job back, uncharged, to its old place. Only an
--- accepted completion stores follow-ups: of this queue as jobs, of another one in the outbox.
+-- retrying while its budget lasts, a crash while the budget it shares with recover does; a release
+-- gives the job back, uncharged, to its old place. Only an accepted completion stores follow-ups: of
+-- this queue as jobs, of another one in the outbox.
 --
 -- KEYS[1] guard     none never exists, see _queue.lua
 -- KEYS[2] meta      hash paused, sequence, fence, limits, sweep times
@@ -19,17 +20,17 @@
 -- KEYS[12] groups    hash dead groups: key -> title
 -- KEYS[13] outbox    hash follow-ups for other queues
 -- KEYS[14] wake      list wake token
--- ARGV[1...] id text | token text | outcome complete, fail, release or cancelled | result bytes | detail msgpack map or empty | follow_ups packed jobs or empty
+-- ARGV[1...] id text | token text | outcome complete, fail, crash, release or cancelled | result bytes | detail msgpack map or empty | follow_ups packed jobs or empty
 -- returns per job: the state it has now, or fenced, or already_done
 -- flags allow-oom
--- uses _queue, enqueue
+-- uses _queue, _crash, enqueue
 -- How the history calls what a worker presents.
-local ENDED_AS = { fail = 'failed', release = 'released', cancelled = 'cancelled' }
+local ENDED_AS = { fail = 'failed', crash = 'crashed', release = 'released', cancelled = 'cancelled' }
 
 -- Ends one attempt other than by success: answers the state it led to and adds that state's fields.
 local function settle_unsuccessful(K, id, token, outcome, detail, set)
   local values = read_record(id, 'started_at', 'worker', 'attempts', 'failures', 'priority', 'seq', 'releases',
-    'cancel_requested', 'type')
+    'cancel_requested', 'type', 'recoveries')
   local state
   local failures = whole(values[5])
   if outcome == 'fail' then
@@ -40,7 +41,13 @@ local function settle_unsuccessful(K, id, token, outcome, detail, set)
     count('failed')
     count_type(K, 'failed', values[10])
   end
-  if outcome == 'fail' and (detail.permanent or ((detail.max or 0) > 0 and failures >= detail.max)) then
+  if outcome == 'crash' then
+    set('error_kind', detail.kind or '')
+    set('error', detail.head or '')
+    count('crashed')
+    state = charge_crash(K, id, { recoveries = values[11], cancel_requested = values[9], type = values[10],
+      priority = values[6], seq = values[7] }, whole(detail.max), whole(detail.delay), set)
+  elseif outcome == 'fail' and (detail.permanent or ((detail.max or 0) > 0 and failures >= detail.max)) then
     state = 'dead'
     set('reason', detail.permanent or 'attempts_exhausted')
     set('finished_at', text(NOW))

@@ -26,7 +26,7 @@
 -- ARGV[8] dead_keep       int so many dead ones are kept
 -- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once
 -- flags allow-oom
--- uses _queue, recover, promote, trim, roll
+-- uses _queue, _crash, recover, promote, trim, roll
 local function tick(K, A)
   local recovered = recover(K, { A[1], A[2], A[3], A[4] })
   local promoted = promote(K, { A[1] })

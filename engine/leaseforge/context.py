@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.exchanges import Claimed
-from leaseforge.jobs import NewJob
+from leaseforge.jobs import Backoff, NewJob, Options
 from leaseforge.requests import new_job
 from leaseforge.texts import cut
 
@@ -42,13 +42,15 @@ class RunState(Protocol):
 class JobFacts:
     """The job an attempt belongs to, as it was when it was claimed.
 
-    `failures` and `recoveries` are those before this attempt, since the last replay. Times are aware (UTC).
+    `attempt` counts executions from 1; `failures` and `recoveries` are those before this attempt, since the last
+    replay. `options` are the job's own, which win over its task's. Times are aware (UTC).
     """
 
     id: str
     queue: str
     type: str
     priority: int
+    attempt: int
     failures: int
     recoveries: int
     replays: int
@@ -57,6 +59,7 @@ class JobFacts:
     traceparent: str | None
     created_at: datetime
     ready_at: datetime
+    options: Options
 
 
 class Context:
@@ -89,6 +92,7 @@ class Context:
             queue=claimed.queue,
             type=claimed.type,
             priority=claimed.priority,
+            attempt=claimed.attempt,
             failures=claimed.failures,
             recoveries=claimed.recoveries,
             replays=claimed.replays,
@@ -97,6 +101,7 @@ class Context:
             traceparent=claimed.traceparent,
             created_at=_instant(claimed.created_at_ms),
             ready_at=_instant(claimed.ready_at_ms),
+            options=claimed.options,
         )
 
     @property
@@ -127,16 +132,56 @@ class Context:
         """True while the lease could not be renewed in time: another worker may be running this job by now."""
         return self._state.lease_at_risk
 
-    def enqueue(self, type: str, payload: Any = None, **fields: Any) -> str:
+    def enqueue(
+        self,
+        type: str,
+        payload: Any = None,
+        *,
+        queue: str | None = None,
+        priority: int = 0,
+        delay_ms: int = 0,
+        at: datetime | None = None,
+        id: str | None = None,
+        idempotency_key: str | None = None,
+        max_attempts: int | None = None,
+        timeout_ms: int | None = None,
+        backoff: Backoff | str | None = None,
+        backoff_base_ms: int | None = None,
+        backoff_cap_ms: int | None = None,
+        tags: tuple[str, ...] | list[str] = (),
+        content_type: str | None = None,
+        traceparent: str | None = None,
+        created_by: str | None = None,
+        unique_key: str | None = None,
+        unique_ttl_ms: int = 86_400_000,
+    ) -> str:
         """Asks for a follow-up: a job that is stored if this attempt completes, and never otherwise. Answers its id.
 
-        `fields` are those of `leaseforge.new_job`; the queue is this job's own unless named, and its trace goes on.
+        The fields are those of `leaseforge.new_job`; the queue is this job's own unless named, and its trace goes on.
         Checked at once: raises BadInput, PayloadTooLarge, TooManyFollowUps (200 follow-ups, or payloads of 4 MiB
         together), AttemptEnded. An idempotency key that turns out to be used for another job shows in this job's log.
         """
-        fields.setdefault("queue", self._claimed.queue)
-        fields.setdefault("traceparent", self._claimed.traceparent)
-        job = new_job(type, payload, **fields)
+        job = new_job(
+            type,
+            payload,
+            queue=self._claimed.queue if queue is None else queue,
+            priority=priority,
+            delay_ms=delay_ms,
+            at=at,
+            id=id,
+            idempotency_key=idempotency_key,
+            max_attempts=max_attempts,
+            timeout_ms=timeout_ms,
+            backoff=backoff,
+            backoff_base_ms=backoff_base_ms,
+            backoff_cap_ms=backoff_cap_ms,
+            tags=tags,
+            content_type=content_type,
+            traceparent=self._claimed.traceparent if traceparent is None else traceparent,
+            created_by=created_by,
+            unique_key=unique_key,
+            unique_ttl_ms=unique_ttl_ms,
+        )
         self._state.follow_up(job)
         return job.id
 

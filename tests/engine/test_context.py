@@ -1,5 +1,7 @@
 """What a handler may ask of its context, and what is refused at once."""
 
+import inspect
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from leaseforge import limits
 from leaseforge.context import Context
 from leaseforge.errors import AttemptEnded, BadInput, PayloadTooLarge, TooManyFollowUps
+from leaseforge.jobs import Options
+from leaseforge.requests import new_job
 from leaseforge.tasks import Policy
 from leaseforge_worker import outcomes
 from leaseforge_worker.held import Held
@@ -31,6 +35,51 @@ def test_a_follow_up_inherits_queue_and_trace_unless_it_says_otherwise() -> None
     own, away = job.follow_ups.take()
     assert (own.id, own.queue, own.traceparent, own.payload) == (first, "mail", TRACE, b'{"n":1}')
     assert (away.id, away.queue, away.traceparent, away.priority) == (second, "print", other, 3)
+
+
+def test_a_follow_up_takes_every_field_of_a_job_and_passes_it_on() -> None:
+    fields, asked = (inspect.signature(one).parameters for one in (new_job, Context.enqueue))
+    given: dict[str, Any] = {
+        "queue": "print",
+        "priority": -7,
+        "delay_ms": 5,
+        "id": "00000000-0000-4000-8000-000000000001",
+        "idempotency_key": "key",
+        "max_attempts": 9,
+        "timeout_ms": 8,
+        "backoff": "fixed",
+        "backoff_base_ms": 7,
+        "backoff_cap_ms": 6,
+        "tags": ["a"],
+        "content_type": "text/plain",
+        "traceparent": TRACE,
+        "created_by": "me",
+        "unique_key": "one",
+        "unique_ttl_ms": 5000,
+    }
+    later = {"at": datetime.now(UTC) + timedelta(days=1), "delay_ms": 0}
+
+    assert list(asked)[1:] == list(fields)
+    assert set(fields) - {"type", "payload"} == given.keys() | later.keys()
+    assert {name: one.default for name, one in asked.items() if name in fields and name != "queue"} == {
+        name: one.default for name, one in fields.items() if name != "queue"
+    }
+    for values in (given, given | later):
+        ctx, job = attempt()
+        ctx.enqueue("next", b"body", **values)
+        assert job.follow_ups is not None
+        assert job.follow_ups.take() == (new_job("next", b"body", **values),)
+
+
+def test_the_view_of_a_job_holds_what_its_claim_told() -> None:
+    options = Options(max_attempts=4)
+    ctx, _ = attempt(queue="mail", priority=3, tags=("a",), attempt=5, failures=2, options=options, traceparent=TRACE)
+
+    job = ctx.job
+
+    assert (job.id, job.queue, job.type, job.priority, job.tags) == (ctx.job_id, "mail", "echo", 3, ("a",))
+    assert (job.attempt, job.failures, job.options, job.traceparent) == (5, 2, options, TRACE)
+    assert (job.ready_at - job.created_at).total_seconds() == 0.5
 
 
 def test_a_bad_request_is_refused_in_the_handler_and_keeps_the_others() -> None:

@@ -49,12 +49,12 @@ EXTRA_OF_MODULE = {
 class CommandFailed(Exception):
     """A command cannot go on, for a reason its user can act on; carries the exit code."""
 
-    def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
+    def __init__(self, message: str, code: int = ExitCode.FAILED) -> None:
         self.code = code
         super().__init__(message)
 
 
-def explain(error: Exception) -> tuple[str, ExitCode]:
+def explain(error: Exception) -> tuple[str, int]:
     """The line to print and the code to exit with for an error that ended a command."""
     match error:
         case CommandFailed():

@@ -15,6 +15,7 @@ import structlog
 
 from leaseforge import events, logs
 from leaseforge.tasks import Registry
+from leaseforge_worker.channel import ParentChannel
 from leaseforge_worker.loops import OwnLoop
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
@@ -25,10 +26,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TIDY_S = 1.0
 
 
-def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
+def run_worker(settings: WorkerSettings, tasks: Registry, *, parent: ParentChannel | None = None) -> int:
     """Runs one worker until it is told to stop; the exit status of the process.
 
-    The first SIGTERM or SIGINT drains; a second one ends the process at once with 128 + its number.
+    The first SIGTERM or SIGINT drains; a second one ends the process at once with 128 + its number. Under a `parent`
+    haste is the parent's business: a terminal or a service manager signals all processes, and the parent passes it on.
     A handler that cannot be stopped does not hold up the end: if one is left, the process ends here
     and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
     """
@@ -36,8 +38,10 @@ def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
     own = OwnLoop()
     try:
         asyncio.set_event_loop(own.loop)
-        worker = Worker(settings, tasks)
-        with _stopping_signals(worker.ask_to_stop):
+        worker = Worker(settings, tasks, began=parent.began if parent else lambda: None)
+        with _stopping_signals(worker.ask_to_stop, lambda: parent is not None and not parent.gone):
+            if parent is not None:
+                parent.serve(worker)
             status = own.loop.run_until_complete(worker.run())
     finally:
         clean = own.close() and _threads_ended()
@@ -51,12 +55,12 @@ def run_worker(settings: WorkerSettings, tasks: Registry) -> int:
 
 
 @contextmanager
-def _stopping_signals(stop: Callable[[], None]) -> Iterator[None]:
+def _stopping_signals(stop: Callable[[], None], is_led: Callable[[], bool]) -> Iterator[None]:
     """Python's own signal handlers, because those of the event loop wait while a handler blocks it."""
     arrivals = itertools.count()
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if next(arrivals):  # one indivisible step: handlers of two signals may interrupt each other
+        if not is_led() and next(arrivals):  # one indivisible step: handlers of two signals may interrupt each other
             os._exit(128 + number)
         stop()
 

@@ -36,6 +36,12 @@ class WorkerSettings:
     concurrency: int = setting(
         "LEASEFORGE_WORKER_CONCURRENCY", default=16, parse=whole(1, 1000), help="jobs one worker runs at once"
     )
+    processes: int = setting(
+        "LEASEFORGE_WORKER_PROCESSES",
+        default=1,
+        parse=whole(1, 64),
+        help="worker processes under one parent, each with its own slots",
+    )
     batch_size: int = setting(
         "LEASEFORGE_BATCH_SIZE",
         default=CHUNK,

@@ -122,7 +122,11 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What a sweep did. `next_due_ms`: ms until the next scheduled or retrying job is due, None without one."""
+    """What a sweep did and saw.
+
+    `next_due_ms`: ms until the next scheduled or retrying job is due, None without one. `follow_ups`:
+    how many wait to be forwarded to other queues.
+    """
 
     recovered: int
     dead: int
@@ -130,6 +134,7 @@ class Ticked:
     trimmed: int
     next_due_ms: int | None
     full: bool
+    follow_ups: int = 0
 
 
 def exchange(
@@ -192,7 +197,7 @@ def tick(
     limit: int = limits.CHUNK,
 ) -> Call[Ticked]:
     """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
-    keys = queue_keys(queue, *_SWEPT)
+    keys = queue_keys(queue, *_SWEPT, "outbox")
     return Call(
         ENGINE.load("tick"),
         keys,
@@ -206,7 +211,7 @@ def tick(
             ("dead_age_ms", limits.KEEP_DEAD_MS),
             ("dead_keep", limits.KEEP_DEAD),
         ),
-        lambda raw: Ticked(raw[0], raw[1], raw[2], raw[3], None if raw[4] < 0 else raw[4], bool(raw[5])),
+        lambda raw: Ticked(raw[0], raw[1], raw[2], raw[3], None if raw[4] < 0 else raw[4], bool(raw[5]), raw[6]),
     )
 
 

@@ -21,6 +21,7 @@ class Sweep:
     trimmed: int
     next_due_ms: int | None
     full: bool
+    follow_ups: int
 
 
 class QueueModel(AttemptModel):
@@ -100,7 +101,7 @@ class QueueModel(AttemptModel):
             if job.state in ("scheduled", "retrying")
         ]
         full = lost_full or promoted == limit or trim_full
-        return Sweep(recovered, dead, promoted, trimmed, min(waits, default=None), full)
+        return Sweep(recovered, dead, promoted, trimmed, min(waits, default=None), full, len(self.outbox))
 
     def roll(self) -> None:
         """Closed buckets are added to the coarse ones, each once; what is more than two hours old is gone."""

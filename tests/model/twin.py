@@ -108,7 +108,13 @@ class Twin(WorkTwin):
         bounds = [int(value) for name, value in call.args if name in ("age_ms", "keep", "dead_age_ms", "dead_keep")]
         expected = self._models[queue].tick(limit, MAX_RECOVERIES, *BACKOFF, bounds)
         answered = queue_model.Sweep(
-            reply.recovered, reply.dead, reply.promoted, reply.trimmed, reply.next_due_ms, reply.full
+            reply.recovered,
+            reply.dead,
+            reply.promoted,
+            reply.trimmed,
+            reply.next_due_ms,
+            reply.full,
+            reply.follow_ups,
         )
         assert replace(answered, next_due_ms=None) == replace(expected, next_due_ms=None)
         check_wait(answered.next_due_ms, expected.next_due_ms)

@@ -20,9 +20,12 @@ NOTHING = Forwarded(0, 0, 0)
 
 
 class Office:
-    """A forwarding loop over a store that answers each queue's rounds from a list, then with nothing left."""
+    """A forwarding loop over a store that answers each queue's rounds from a list, then with nothing left.
 
-    def __init__(self, queues: tuple[str, ...] = ("a", "b"), **answers: list[Any]) -> None:
+    The last sweeps found follow-ups in a and in b.
+    """
+
+    def __init__(self, **answers: list[Any]) -> None:
         self.clock = Clock()
         self.answers = answers
         self.rounds: list[str] = []
@@ -30,13 +33,17 @@ class Office:
         self.beats = 0
         self.forwarding = Forwarding(
             store=self,
-            queues=lambda: queues,
             link=self.link,
             meters=Meters(),
             beat=self._beat,
             clock=self.clock,
             draw=lambda: 0.0,
         )
+        self.sweeps_find_follow_ups()
+
+    def sweeps_find_follow_ups(self) -> None:
+        for queue in ("a", "b"):
+            self.forwarding.left(queue)
 
     def _beat(self) -> None:
         self.beats += 1
@@ -53,15 +60,29 @@ class Office:
         return answer
 
 
-async def test_every_queue_is_looked_at_every_five_seconds() -> None:
+async def test_an_outbox_in_which_a_sweep_found_follow_ups_is_emptied_every_five_seconds() -> None:
     office = Office()
 
     for _ in range(2):
         await office.forwarding.run_once()
+    office.sweeps_find_follow_ups()
+    await office.forwarding.run_once()
+    assert office.rounds == ["a", "b"]
     office.clock.now += EVERY_S
     await office.forwarding.run_once()
 
     assert office.rounds == ["a", "b"] * 2
+
+
+async def test_without_follow_ups_nothing_is_asked_of_redis() -> None:
+    office = Office()
+    await office.forwarding.run_once()
+
+    for _ in range(100):
+        office.clock.now += EVERY_S
+        await office.forwarding.run_once()
+
+    assert office.rounds == ["a", "b"]
 
 
 async def test_a_queue_that_was_asked_for_is_emptied_at_once() -> None:
@@ -85,6 +106,7 @@ async def test_follow_ups_whose_queue_cannot_take_them_wait_for_the_next_round_a
 
     with capture_logs() as logs:
         await office.forwarding.run_once()
+        office.sweeps_find_follow_ups()
         office.clock.now += EVERY_S
         await office.forwarding.run_once()
 

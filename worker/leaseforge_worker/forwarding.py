@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -37,7 +37,7 @@ class Forwards(Protocol):
 
 
 class Forwarding:
-    """Empties the outbox of each queue every 5 s, and of one that was asked for at once.
+    """Empties the outbox of a queue that was asked for at once, and every 5 s of those a sweep found follow-ups in.
 
     Any number of workers may do so together: a follow-up that is forwarded twice is stored once. A
     queue in trouble does not hold up the others, neither one whose outbox is read nor one that its
@@ -48,7 +48,6 @@ class Forwarding:
         self,
         *,
         store: Forwards,
-        queues: Callable[[], Sequence[str]],
         link: Link,
         meters: Meters,
         beat: Callable[[], None],
@@ -56,13 +55,13 @@ class Forwarding:
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
-        self._queues = queues
         self._link = link
         self._meters = meters
         self._beat = beat
         self._clock = clock
         self._draw = draw
         self._asked: dict[str, None] = {}
+        self._left: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._busy = False
         self._due = clock()
@@ -79,6 +78,10 @@ class Forwarding:
         self._asked[queue] = None
         self._wake.set()
 
+    def left(self, queue: str) -> None:
+        """A sweep found follow-ups: perhaps on their way, perhaps left by a worker that died or stuck."""
+        self._left[queue] = None
+
     async def run(self) -> None:
         """Forwards for ever; Redis being away only pauses it."""
         while True:
@@ -94,7 +97,7 @@ class Forwarding:
                     await self._wake.wait()
 
     async def run_once(self) -> None:
-        """Forwards from the queues asked for, and from every one once its time has come.
+        """Forwards from the queues asked for, and once their time has come from those with follow-ups left.
 
         Raises StoreError after all were tried; those that failed count as asked for.
         """
@@ -102,7 +105,8 @@ class Forwarding:
         asked, self._asked = self._asked, {}
         if self._due <= self._clock():
             self._due = self._clock() + EVERY_S * (1 - _JITTER * self._draw())
-            asked |= dict.fromkeys(self._queues())
+            asked |= self._left
+            self._left = {}
         failure: StoreError | None = None
         self._busy = True
         try:

@@ -185,7 +185,6 @@ class Worker(Startable):
 
             forwarding = Forwarding(
                 store=store,
-                queues=lambda: custody.intake.queues,
                 link=self.link,
                 meters=self.meters,
                 beat=self._beat("forward"),
@@ -219,7 +218,7 @@ class Worker(Startable):
             # The queues first: the renewal thread's first report names them.
             custody.serve(settings.queues.names)
             renewal.start()
-            spawn("tick", self._ticker(custody, store, registration).run)
+            spawn("tick", self._ticker(custody, store, registration, forwarding).run)
             spawn("forward", forwarding.run)
             if settings.queues.every:
                 discovery = Discovery(store=store, found=self._found, link=self.link, beat=self._beat("discovery"))
@@ -256,12 +255,15 @@ class Worker(Startable):
             meters=self.meters,
         )
 
-    def _ticker(self, custody: Custody, store: Store, registration: Registration) -> Ticker:
+    def _ticker(
+        self, custody: Custody, store: Store, registration: Registration, forwarding: Forwarding
+    ) -> Ticker:
         policy = self._settings.policy
         return Ticker(
             store=store,
             queues=lambda: custody.intake.queues,
             consumers=lambda: registration.consumers,
+            forward=forwarding.left,
             lease_ms=self._settings.lease_ms,
             backoff_base_ms=policy.backoff_base_ms,
             backoff_cap_ms=policy.backoff_cap_ms,

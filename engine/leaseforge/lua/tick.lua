@@ -16,6 +16,7 @@
 -- KEYS[11] dead      zset id -> finished
 -- KEYS[12] groups    hash dead groups: key -> title
 -- KEYS[13] wake      list wake token
+-- KEYS[14] outbox    hash follow-ups for other queues
 -- ARGV[1] limit           int at most so many jobs for each of the three
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
@@ -24,7 +25,7 @@
 -- ARGV[6] keep            int so many completed, and so many cancelled ones are kept
 -- ARGV[7] dead_age_ms     int dead jobs older than this go
 -- ARGV[8] dead_keep       int so many dead ones are kept
--- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once
+-- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once, outbox size
 -- flags allow-oom
 -- uses _queue, _crash, recover, promote, trim, roll
 local function tick(K, A)
@@ -43,5 +44,8 @@ local function tick(K, A)
     end
   end
   local full = recovered[3] == 1 or promoted == tonumber(A[1]) or trimmed[2] == 1
-  return { recovered[1], recovered[2], promoted, trimmed[1], math.ceil(due), full and 1 or 0 }
+  -- A foreign key in the outbox's place counts as one: whoever forwards from it says what is wrong.
+  local left = spare(redis.pcall('HLEN', K.outbox))
+  return { recovered[1], recovered[2], promoted, trimmed[1], math.ceil(due), full and 1 or 0,
+    type(left) == 'number' and left or 1 }
 end

@@ -4,6 +4,7 @@ import pytest
 
 from leaseforge import operations
 from leaseforge.exchanges import Outcome
+from leaseforge.requests import new_job
 from tests.support.live_queue import LiveQueue
 
 
@@ -24,6 +25,26 @@ def test_the_next_due_job_is_told_whichever_set_it_waits_in(line: LiveQueue) -> 
 
     line.make_due(scheduled, at_ms=line.now_ms() + 9000)
     assert 0 < (line.tick().next_due_ms or 0) <= 9000
+
+
+def test_follow_ups_that_wait_for_their_queues_are_counted(line: LiveQueue) -> None:
+    assert line.tick().follow_ups == 0
+
+    line.add()
+    there = new_job("next", queue="elsewhere")
+    line.settle(line.claim_one(), Outcome.COMPLETE, follow_ups=(there,))
+
+    assert line.tick().follow_ups == 1
+
+
+def test_a_foreign_key_in_the_place_of_the_outbox_stops_no_sweep_and_does_not_go_unnoticed(line: LiveQueue) -> None:
+    job_id = line.add(delay_ms=60_000)
+    line.raw.set("lf:{line}:outbox", "foreign")
+    line.make_due(job_id, at_ms=line.now_ms() - 1)
+
+    ticked = line.tick()
+
+    assert (ticked.promoted, ticked.follow_ups) == (1, 1)
 
 
 def test_two_sweepers_recover_each_lease_once(line: LiveQueue) -> None:

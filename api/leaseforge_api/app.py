@@ -17,11 +17,11 @@ from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
-from leaseforge_api.routes import auth, jobs, openapi, probes, queues, system, workers
+from leaseforge_api.routes import audit, auth, jobs, openapi, probes, queues, system, workers
 from leaseforge_api.services import build_services
 from leaseforge_api.settings import ServerSettings
 from leaseforge_api.version import VERSION
-from leaseforge_auth.addresses import client_address
+from leaseforge_auth.addresses import request_address
 from leaseforge_auth.guards import AUTH
 from leaseforge_auth.identity import Identity
 from leaseforge_console.paths import HOME
@@ -63,9 +63,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                 await connected.aclose()
 
     def caller_address(request: Request[Any, Any, Any]) -> str:
-        peer = request.client.host if request.client else None
-        forwarded = request.headers.getall("x-forwarded-for", [])
-        return client_address(peer, forwarded, settings.auth.trusted_proxies)
+        return request_address(request, settings.auth.trusted_proxies)
 
     def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
         is_page = (request.scope["path"] + "/").startswith(HOME + "/")
@@ -80,7 +78,15 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         route_handlers=[
             Router(
                 "/api",
-                route_handlers=[auth.router, jobs.router, openapi.router, queues.router, system.router, workers.router],
+                route_handlers=[
+                    audit.router,
+                    auth.router,
+                    jobs.router,
+                    openapi.router,
+                    queues.router,
+                    system.router,
+                    workers.router,
+                ],
                 opt={AUTH: "bearer"},
             ),
             probes.router,

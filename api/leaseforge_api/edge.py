@@ -11,6 +11,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leaseforge import events
 from leaseforge_api.request_ids import HEADER, request_id
+from leaseforge_auth.audit.action import SCOPE_KEY, Action
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -27,6 +28,8 @@ ON_EVERY_ANSWER = {
 UNLESS_SET = {b"cache-control": b"no-store"}
 # Asked every few seconds by machines, or a dozen times a page: of no interest while all is well.
 ROUTINE = ("/livez", "/health", "/ready", "/metrics", "/static/")
+AUDIT_HEADER = b"x-audit-id"
+"""Names the action in the audit trail that this request was."""
 ONE_YEAR = b"max-age=31536000"
 # A method no route has makes the router say which ones the path does have; its own answers to OPTIONS name those of
 # one handler only.
@@ -61,11 +64,14 @@ class Edge:
         if method in _ASKED_AS:
             # A copy: the server below has to know that it is HEAD, or it would wait for the body.
             scope = {**scope, "method": _ASKED_AS[method]}
-        answer = _Answer(send, self._headers(scope), method)
+        answer = _Answer(send, self._headers(scope), method, scope)
         try:
             with structlog.contextvars.bound_contextvars(request_id=request_id(scope)):
                 try:
                     await self.app(cast(Scope, scope), receive, answer)
+                except Exception:
+                    await answer.failed()
+                    raise
                 finally:
                     self._log(scope, answer, method, started)
         except Exception:
@@ -96,10 +102,14 @@ class _BodyNotWanted(Exception):
 
 
 class _Answer:
-    """Passes an answer on with the headers every answer carries, and without its body for HEAD and OPTIONS."""
+    """Passes an answer on with the headers every answer carries, and without its body for HEAD and OPTIONS.
 
-    def __init__(self, send: Any, headers: dict[bytes, bytes], method: str) -> None:
+    What the audit trail began with the request it ends with the answer's status, before the answer leaves.
+    """
+
+    def __init__(self, send: Any, headers: dict[bytes, bytes], method: str, scope: MutableMapping[str, Any]) -> None:
         self.send = send
+        self.scope = scope
         self.headers = headers
         self.is_options = method == "OPTIONS"
         self.has_body = method not in _ASKED_AS
@@ -115,6 +125,9 @@ class _Answer:
                 sent = [(name, value) for name, value in sent if name == b"allow"]
             own = [(name, _with_head(name, value)) for name, value in sent if name not in self.headers]
             names = {name for name, _ in own}
+            if (action := self._action()) is not None:
+                await action.close(self.status)
+                own.append((AUDIT_HEADER, action.id.encode()))
             added = self.headers | {name: value for name, value in UNLESS_SET.items() if name not in names}
             message = {**message, "status": self.status, "headers": [*own, *added.items()]}
         elif message["type"] == "http.response.body" and not self.has_body:
@@ -123,6 +136,15 @@ class _Answer:
             self.is_cut_short = bool(message.get("more_body"))
             message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self.send(message)
+
+    async def failed(self) -> None:
+        """The application gave up; the audit trail is told unless the head of an answer is out."""
+        if (action := self._action()) is not None:
+            await action.close(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _action(self) -> Action | None:
+        action: Action | None = self.scope.get(SCOPE_KEY)
+        return action if action is not None and action.has_begun else None
 
 
 def _with_head(name: bytes, value: bytes) -> bytes:

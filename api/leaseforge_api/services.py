@@ -6,6 +6,8 @@ from leaseforge.store import Store
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.audit.chain import Chain
+from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.cookies import session_cookie
 from leaseforge_auth.middleware import Authenticate
 from leaseforge_auth.passwords import Passwords
@@ -40,5 +42,11 @@ def build_services(settings: ServerSettings, store: Store) -> Services:
         accounts=Accounts(store, passwords=passwords, throttle=LoginThrottle(store)),
         tokens=tokens,
         sessions=sessions,
-        authenticate=Authenticate(tokens=tokens, sessions=sessions, web_url=auth.web_url),
+        authenticate=Authenticate(
+            tokens=tokens,
+            sessions=sessions,
+            trail=AuditTrail(store, Chain(auth.auth_secret), keep=auth.audit_keep),
+            web_url=auth.web_url,
+            trusted_proxies=auth.trusted_proxies,
+        ),
     )

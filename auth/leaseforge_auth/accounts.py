@@ -10,6 +10,7 @@ from leaseforge import events
 from leaseforge.answers import Answer
 from leaseforge.store import Store
 from leaseforge_auth import calls
+from leaseforge_auth.audit.action import Action
 from leaseforge_auth.passwords import Passwords
 from leaseforge_auth.roles import Role
 from leaseforge_auth.throttle import LoginThrottle
@@ -37,19 +38,27 @@ class Accounts:
         self._passwords = passwords
         self._throttle = throttle
 
-    async def authenticate(self, username: str, password: str, *, address: str) -> calls.Account | None:
+    async def authenticate(
+        self, username: str, password: str, *, address: str, action: Action | None = None
+    ) -> calls.Account | None:
         """The account, if the password is its own and it is not disabled; None for every other case alike.
 
         An unknown name costs as long as a wrong password. Raises TooManyAttempts for a caller (`address`, see
-        `addresses.client_address`) that has to wait, TooBusy when too many checks are waiting already.
+        `addresses.client_address`) that has to wait, TooBusy when too many checks are waiting already. The audited
+        `action` begins once the throttle lets the attempt through: whoever is slowed down cannot fill the trail.
         """
         await self._throttle.charge(username, address)
         account = None
         if USERNAME.fullmatch(username):
             account = await self._store.run(calls.read_account(username))
+        if action is not None:
+            # A name nobody has is not written down: people type their password there.
+            action.known(account.username if account else "")
+            await action.begin()
         is_right = await self._passwords.verify(account.password_hash if account else None, password)
         if account is None or not is_right or account.is_disabled:
-            # A name nobody has is not logged: people type their password there.
+            if action is not None:
+                action.note(cause=_cause(account, is_right=is_right))
             log.warning(events.LOGIN_REFUSED, username=account.username if account else None)
             return None
         await self._throttle.succeeded(username, address)
@@ -89,3 +98,10 @@ class Accounts:
         if declared.password_hash:
             return known.password_hash == declared.password_hash
         return await self._passwords.verify(known.password_hash, declared.password)
+
+
+def _cause(account: calls.Account | None, *, is_right: bool) -> str:
+    """Why a login was refused, for the audit trail only: whoever was refused is told nothing."""
+    if account is None:
+        return "no such account"
+    return "the account is disabled" if is_right else "wrong password"

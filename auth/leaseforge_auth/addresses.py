@@ -2,9 +2,18 @@
 
 import ipaddress
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from litestar import Request
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 UNKNOWN = "unknown"
+
+
+def request_address(request: Request[Any, Any, Any], trusted: Sequence[Network]) -> str:
+    """Where this request really came from."""
+    peer = request.client.host if request.client else None
+    return client_address(peer, request.headers.getall("x-forwarded-for", []), trusted)
 
 
 def client_address(peer: str | None, forwarded_for: Iterable[str], trusted: Sequence[Network]) -> str:

@@ -1,7 +1,7 @@
-"""How a route declares who may use it. A route that declares nothing is open to nobody.
+"""How a route declares who may use it and what it is called in the audit trail; without that it is open to nobody.
 
-`@get("/queues", **permission(Permission.QUEUES_READ))`. The declaration is all there is: the middleware reads it,
-so what is declared and what is enforced cannot differ, and a test can walk all routes.
+`@post("/pause", **permission(Permission.QUEUES_WRITE, audit="queue.pause"))`. The declaration is all there is: the
+middleware reads it, so what is declared and what is enforced cannot differ, and a test can walk all routes.
 """
 
 from typing import Any, TypedDict
@@ -12,6 +12,10 @@ PERMISSION = "permission"
 PUBLIC = "public"
 ANY_IDENTITY = "any_identity"
 AUTH = "auth"
+AUDIT = "audit"
+"""The word the audit trail has for what a route does; every route that changes something but enqueues has one."""
+AUDIT_BY_ROUTE = "audit_by_route"
+"""The route itself says when its action begins, because it cannot be told before who is asking."""
 PASSIVE = "passive"
 """On a route a page asks by itself: such a request does not keep the session alive."""
 

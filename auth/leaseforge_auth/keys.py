@@ -6,6 +6,12 @@ from leaseforge.keys import system_key
 
 GUARD = system_key("guard")
 ACCOUNTS = system_key("accounts")
+AUDIT = system_key("audit")
+"""Stream: the audit trail, an entry's id is <sequence>-0."""
+AUDIT_HEAD = system_key("audit:head")
+"""Hash: where the trail ends, and the anchor it begins behind."""
+AUDIT_OPEN = system_key("audit:open")
+"""Hash: actions that have begun and not ended -> sequence."""
 
 
 def account(username: str) -> str:

@@ -1,8 +1,9 @@
 """The one place where requests are let in: finds out who asks and whether the route is open to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import structlog
 from litestar import Request
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
@@ -10,7 +11,10 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leaseforge_auth import csrf, guards
 from leaseforge_auth.access import AccessTokens
-from leaseforge_auth.errors import NotAuthenticated, NotPermitted
+from leaseforge_auth.addresses import Network, request_address
+from leaseforge_auth.audit import action as audit
+from leaseforge_auth.audit.trail import AuditTrail
+from leaseforge_auth.errors import AuthError, NotAuthenticated, NotPermitted
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.sessions import Sessions
@@ -23,13 +27,24 @@ class Authenticate(ASGIMiddleware):
 
     The option `auth` of a route or router says which credential counts: "bearer" (a token in the Authorization
     header, nothing else) or "session" (the cookie, nothing else). Routes say with `guards` who may come in; one that
-    says nothing lets nobody in. Raises NotAuthenticated, NotPermitted, CrossSiteRequest.
+    says nothing lets nobody in. What a route declares for the audit trail is written there before the route runs,
+    also when a known caller is refused. Raises NotAuthenticated, NotPermitted, CrossSiteRequest, StoreError.
     """
 
-    def __init__(self, *, tokens: AccessTokens, sessions: Sessions, web_url: str) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: AccessTokens,
+        sessions: Sessions,
+        trail: AuditTrail,
+        web_url: str,
+        trusted_proxies: Sequence[Network] = (),
+    ) -> None:
         self.tokens = tokens
         self.sessions = sessions
+        self.trail = trail
         self.web_url = web_url
+        self.trusted_proxies = trusted_proxies
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Let the request on to its route, with the caller's identity, or raise."""
@@ -38,6 +53,7 @@ class Authenticate(ASGIMiddleware):
         if scope["type"] != ScopeType.HTTP:
             raise NotPermitted("a permission nobody has: this server speaks HTTP only")
         request = Request[Any, Any, Any](scope, receive, send)
+        self._prepare_audit(request, opt)
         if opt.get(guards.AUTH) == "session":
             await self._let_in_by_session(request, opt)
         else:
@@ -54,7 +70,7 @@ class Authenticate(ASGIMiddleware):
             raise NotAuthenticated("only bearer tokens are accepted here", had_credential=True)
         identity, claims = await self.tokens.identify(token.strip())
         request.scope["user"], request.scope["auth"] = identity, claims
-        _check_permission(identity, opt)
+        await _admit(request, identity, opt)
 
     async def _let_in_by_session(self, request: Request[Any, Any, Any], opt: Mapping[str, Any]) -> None:
         is_change = request.method not in csrf.SAFE_METHODS
@@ -76,10 +92,37 @@ class Authenticate(ASGIMiddleware):
         identity = await self.sessions.read(session_id, extend=not opt.get(guards.PASSIVE)) if session_id else None
         if identity is None:
             raise NotAuthenticated("log in first", had_credential=bool(session_id))
-        if is_change:
-            csrf.check_token(await _sent_form_token(request), identity.csrf_token)
         request.scope["user"], request.scope["auth"] = identity, session_id
+        await _admit(request, identity, opt, checks_form=is_change)
+
+    def _prepare_audit(self, request: Request[Any, Any, Any], opt: Mapping[str, Any]) -> None:
+        word = opt.get(guards.AUDIT)
+        if word is None:
+            return
+        request.scope[audit.SCOPE_KEY] = audit.new_action(  # type: ignore[literal-required]  # open to additions
+            self.trail,
+            word,
+            address=request_address(request, self.trusted_proxies),
+            path_parameters=request.path_params,
+            request_id=structlog.contextvars.get_contextvars().get("request_id", ""),
+        )
+
+
+async def _admit(
+    request: Request[Any, Any, Any], identity: Identity, opt: Mapping[str, Any], *, checks_form: bool = False
+) -> None:
+    """Lets a known caller go on to the route, or refuses; the audit trail hears of both."""
+    is_audited = guards.AUDIT in opt
+    try:
+        if checks_form:
+            csrf.check_token(await _sent_form_token(request), identity.csrf_token)
         _check_permission(identity, opt)
+    except AuthError:
+        if is_audited:
+            await audit.action_of(request).begin(identity)
+        raise
+    if is_audited and not opt.get(guards.AUDIT_BY_ROUTE):
+        await audit.action_of(request).begin(identity, reason=await audit.reason_of(request))
 
 
 def _check_permission(identity: Identity, opt: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leaseforge.errors import FieldProblem, SettingsError
-from leaseforge.settings import seconds, setting
+from leaseforge.settings import seconds, setting, whole
 from leaseforge_auth.accounts import USERNAME, DeclaredAccount
 from leaseforge_auth.addresses import Network
 from leaseforge_auth.cookies import is_loopback
@@ -143,6 +143,12 @@ class AuthSettings:
         default=(),
         parse=networks,
         help="addresses and networks whose X-Forwarded-For is believed, separated by commas",
+    )
+    audit_keep: int = setting(
+        "LEASEFORGE_AUDIT_KEEP",
+        default=100_000,
+        parse=whole(1_000, 10_000_000),
+        help="entries of the audit trail that are kept, two an action; older ones are dropped",
     )
     declared_accounts: tuple[DeclaredAccount, ...] = field(init=False, repr=False)
 

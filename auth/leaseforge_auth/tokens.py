@@ -4,8 +4,6 @@ A token says who its bearer is and nothing about what they may do: roles are rea
 The account's epoch at login is inside, so that a password change or a disabled account ends all tokens at once.
 """
 
-import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ from dataclasses import dataclass
 import jwt
 
 from leaseforge_auth.errors import NotAuthenticated
+from leaseforge_auth.signing import KeyRing
 
 ISSUER = "leaseforge"
 AUDIENCE = "leaseforge-api"
@@ -38,9 +37,7 @@ class TokenKeys:
     """Signs with the newest secret and accepts all: put a new one in front, drop the old one a lifetime later."""
 
     def __init__(self, secrets_newest_first: Sequence[str]) -> None:
-        keys = [_signing_key(secret) for secret in secrets_newest_first]
-        self._keys = {_key_id(key): key for key in keys}
-        self._newest = _key_id(keys[0])
+        self._keys = KeyRing(secrets_newest_first, "leaseforge access token")
 
     def issue(self, username: str, *, epoch: int, ttl_s: int, now_s: float | None = None) -> str:
         """A new token for this account, valid for `ttl_s` seconds."""
@@ -54,8 +51,8 @@ class TokenKeys:
             "jti": secrets.token_urlsafe(16),
             "epoch": epoch,
         }
-        headers = {"kid": self._newest, "typ": TOKEN_TYPE}
-        return jwt.encode(claims, self._keys[self._newest], algorithm=ALGORITHM, headers=headers)
+        headers = {"kid": self._keys.newest_id, "typ": TOKEN_TYPE}
+        return jwt.encode(claims, self._keys.newest, algorithm=ALGORITHM, headers=headers)
 
     def read(self, token: str) -> Claims:
         """The claims of a token made by us for this API and still in time; anything else raises NotAuthenticated.
@@ -83,12 +80,3 @@ class TokenKeys:
         if not isinstance(claims["epoch"], int) or not claims["sub"] or not claims["jti"]:
             raise NotAuthenticated("the token is not valid", had_credential=True)
         return Claims(claims["sub"], claims["epoch"], claims["jti"], int(claims["exp"]))
-
-
-def _signing_key(secret: str) -> bytes:
-    """The key for this one purpose; the secret itself signs nothing."""
-    return hmac.digest(secret.encode(), b"leaseforge access token", "sha256")
-
-
-def _key_id(key: bytes) -> str:
-    return hashlib.sha256(b"key id " + key).hexdigest()[:16]

@@ -14,6 +14,7 @@ from leaseforge_cli.exits import ExitCode, explain
 # name -> (module:function, first line of its help). Listed here so that `--help` and each command import only what
 # they need: the web framework alone costs a worker most of a second.
 COMMANDS = {
+    "audit": ("leaseforge_cli.audit:audit", "Check the audit trail, or write it out."),
     "dev": ("leaseforge_cli.dev:dev", "Run everything on this machine: server, worker and an embedded Redis."),
     "server": ("leaseforge_cli.server:server", "Serve the API and the console."),
     "version": ("leaseforge_cli.version:version", "Print the versions of Leaseforge and what it runs on."),

@@ -19,8 +19,8 @@ JSON = {"Content-Type": "application/json"}
 def _nothing_changes(redis_client: "redis.Redis", admin: dict[str, str]) -> Iterator[None]:
     """Whatever a test of this file sends, no queue and no job is there afterwards."""
     yield
-    # Accounts are there before; which server adds up statistics is noted whenever its turn comes.
-    own = (b"lf:{sys}:account", b"lf:{sys}:office:")
+    # Accounts are there before, refused changes are audited, and the office of adding up statistics is taken in turn.
+    own = (b"lf:{sys}:account", b"lf:{sys}:audit", b"lf:{sys}:office:")
     assert [key for key in redis_client.scan_iter("*") if not key.startswith(own)] == []
 
 

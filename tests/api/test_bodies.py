@@ -15,7 +15,7 @@ from leaseforge_api.schemas.jobs import BulkRequest, JobRequest, job_from
 
 MODELS = st.sampled_from([JobRequest, BulkRequest])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )

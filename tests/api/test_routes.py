@@ -14,7 +14,8 @@ from leaseforge_api.app import create_app
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth import calls
 from leaseforge_auth.cookies import session_cookie
-from leaseforge_auth.guards import ANY_IDENTITY, AUTH, PERMISSION, PUBLIC
+from leaseforge_auth.csrf import SAFE_METHODS
+from leaseforge_auth.guards import ANY_IDENTITY, AUDIT, AUTH, PERMISSION, PUBLIC
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.roles import Role, permissions_of
 from leaseforge_auth.sessions import Sessions
@@ -82,6 +83,13 @@ PUBLIC_ROUTES = {
 }
 
 
+NOT_AUDITED = {
+    "POST /api/jobs",  # jobs speak for themselves, thousands a second
+    "POST /api/jobs/bulk",
+    "POST /console/theme",  # a cookie of the browser
+}
+
+
 @pytest.fixture
 async def sessions(store: Store) -> Sessions:
     return Sessions(store, cookie=COOKIE, idle_s=600, absolute_s=600)
@@ -119,6 +127,11 @@ def test_every_path_is_under_the_credential_of_its_kind(route: Route) -> None:
         assert route.opt.get(AUTH) == "session"
     else:
         assert route.opt.get(PUBLIC)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.method not in SAFE_METHODS], ids=str)
+def test_every_change_has_a_name_in_the_audit_trail(route: Route) -> None:
+    assert bool(route.opt.get(AUDIT)) is (str(route) not in NOT_AUDITED)
 
 
 def test_what_is_open_to_everybody_is_a_short_list_everybody_can_check() -> None:

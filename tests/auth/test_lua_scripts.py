@@ -8,6 +8,9 @@ import redis
 from leaseforge.calls import Call
 from leaseforge.store import Store
 from leaseforge_auth import calls
+from leaseforge_auth.audit import calls as audit
+from leaseforge_auth.audit.chain import Head
+from leaseforge_auth.audit.entries import Step
 from leaseforge_auth.roles import Role
 from leaseforge_auth.throttle import LoginThrottle, _places
 
@@ -20,6 +23,10 @@ CALLS: list[Call[Any]] = [
     calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
     calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
     calls.close_session("id"),
+    audit.read_state(),
+    audit.append(Head(), Head(1, "mac", "seal"), [audit.Linked(b"{}", "mac", "kid", "action", Step.INTENT)]),
+    audit.trim(Head(1, "mac", "seal")),
+    audit.read_back(),
 ]
 
 

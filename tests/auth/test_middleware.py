@@ -10,6 +10,8 @@ from litestar import Litestar, Request, Response, get
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.access import AccessTokens
+from leaseforge_auth.audit.chain import Chain
+from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.cookies import session_cookie
 from leaseforge_auth.errors import AuthError, NotPermitted
 from leaseforge_auth.guards import AUTH, permission
@@ -56,8 +58,9 @@ async def sessions(store: Store) -> Sessions:
 
 
 @pytest.fixture
-async def protection(tokens: AccessTokens, sessions: Sessions) -> Authenticate:
-    return Authenticate(tokens=tokens, sessions=sessions, web_url="")
+async def protection(store: Store, tokens: AccessTokens, sessions: Sessions) -> Authenticate:
+    trail = AuditTrail(store, Chain(["0123456789abcdef0123456789abcdef"]), keep=1_000)
+    return Authenticate(tokens=tokens, sessions=sessions, trail=trail, web_url="")
 
 
 @pytest.fixture

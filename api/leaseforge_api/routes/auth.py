@@ -12,6 +12,7 @@ from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest,
 from leaseforge_api.schemas.values import instant_of
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.identity import Identity
@@ -19,15 +20,20 @@ from leaseforge_auth.roles import permissions_of
 from leaseforge_auth.tokens import Claims
 
 
-@post("/login", status_code=200, dto=JsonBody[LoginRequest], security=[{}], **public())
+@post(
+    "/login", status_code=200, dto=JsonBody[LoginRequest], security=[{}], **public(audit="login", audit_by_route=True)
+)
 async def login(
     data: JSONBody[LoginRequest],
     accounts: NamedDependency[Accounts],
     tokens: NamedDependency[AccessTokens],
     client_address: NamedDependency[str],
+    request: Request[Any, Any, Any],
 ) -> LoginAnswer:
     """Exchanges a username and its password for an access token."""
-    account = await accounts.authenticate(data.username, data.password, address=client_address)
+    account = await accounts.authenticate(
+        data.username, data.password, address=client_address, action=action_of(request)
+    )
     if account is None:
         raise NotAuthenticated("the username or the password is wrong")
     issued = tokens.issue(account)
@@ -48,7 +54,7 @@ def me(request: Request[Identity, Claims, Any], identity: NamedDependency[Identi
     return Me(shown.username, shown.roles, shown.permissions, instant_of(request.auth.expires_at))
 
 
-@post("/logout", status_code=204, **any_identity())
+@post("/logout", status_code=204, **any_identity(audit="logout"))
 async def logout(request: Request[Identity, Claims, Any], tokens: NamedDependency[AccessTokens]) -> None:
     """Ends the token that was shown."""
     await tokens.revoke(request.auth, now_s=time.time())

@@ -91,7 +91,12 @@ async def show(job_id: FromPath[str], store: NamedDependency[Store], identity: N
     return _shown_to(identity, job)
 
 
-@post("/{job_id:str}/retry", status_code=200, dto=JsonBody[RetryRequest], **permission(Permission.JOBS_WRITE))
+@post(
+    "/{job_id:str}/retry",
+    status_code=200,
+    dto=JsonBody[RetryRequest],
+    **permission(Permission.JOBS_WRITE, audit="job.retry"),
+)
 async def retry(
     job_id: FromPath[str],
     store: NamedDependency[Store],
@@ -112,7 +117,7 @@ async def retry(
     return _shown_to(identity, await store.run(reads.job(job_id)))
 
 
-@delete("/{job_id:str}", **permission(Permission.JOBS_WRITE))
+@delete("/{job_id:str}", **permission(Permission.JOBS_WRITE, audit="job.delete"))
 async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a job with its history; one that is running is refused."""
     await store.run(operations.delete(job_id))

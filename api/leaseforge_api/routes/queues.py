@@ -1,9 +1,9 @@
 """Queues: how they are, what is in them, pause, resume, purge."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import structlog
-from litestar import Router, get, post
+from litestar import Request, Router, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET
@@ -15,6 +15,7 @@ from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.job import JobShown, job_shown
 from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
 from leaseforge_api.schemas.queues import Frozen, PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
+from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -62,7 +63,12 @@ async def jobs(
     return Listed(items, page.total, cursor_after(offset=offset, count=len(items), total=page.total))
 
 
-@post("/{name:str}/pause", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
+@post(
+    "/{name:str}/pause",
+    status_code=200,
+    dto=JsonBody[QueueAction],
+    **permission(Permission.QUEUES_WRITE, audit="queue.pause"),
+)
 async def pause(
     name: FromPath[str],
     store: NamedDependency[Store],
@@ -75,7 +81,12 @@ async def pause(
     return await _shown(store, name)
 
 
-@post("/{name:str}/resume", status_code=200, dto=JsonBody[QueueAction], **permission(Permission.QUEUES_WRITE))
+@post(
+    "/{name:str}/resume",
+    status_code=200,
+    dto=JsonBody[QueueAction],
+    **permission(Permission.QUEUES_WRITE, audit="queue.resume"),
+)
 async def resume(
     name: FromPath[str],
     store: NamedDependency[Store],
@@ -88,11 +99,17 @@ async def resume(
     return await _shown(store, name)
 
 
-@post("/{name:str}/purge", status_code=200, dto=JsonBody[PurgeRequest], **permission(Permission.QUEUES_WRITE))
+@post(
+    "/{name:str}/purge",
+    status_code=200,
+    dto=JsonBody[PurgeRequest],
+    **permission(Permission.QUEUES_WRITE, audit="queue.purge"),
+)
 async def purge(
     name: FromPath[str],
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],
+    request: Request[Any, Any, Any],
     data: JSONBody[PurgeRequest | None] = None,
 ) -> PurgeAnswer:
     """Removes the queue's ready jobs: those of the moment the caller was shown (`frozen`), or of now."""
@@ -100,6 +117,7 @@ async def purge(
     shown = await store.run(reads.queue(name))
     frozen = Frozen(shown.sequence, shown.as_of_ms) if asked.frozen is UNSET else asked.frozen
     done = await store.run(operations.purge(name, sequence=frozen.sequence, as_of_ms=frozen.as_of_ms))
+    action_of(request).note(removed=done.removed)
     log.info(events.QUEUE_PURGED, queue=name, removed=done.removed, user=identity.username, reason=asked.reason)
     return PurgeAnswer(done.removed)
 

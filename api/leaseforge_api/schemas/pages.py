@@ -45,4 +45,9 @@ def cursor_after(*, offset: int, count: int, total: int) -> str | None:
     following = offset + count
     if count == 0 or following >= total:
         return None
-    return base64.urlsafe_b64encode(f"o:{following}".encode()).rstrip(b"=").decode()
+    return cursor_at(following)
+
+
+def cursor_at(offset: int) -> str:
+    """The cursor of the page that starts there."""
+    return base64.urlsafe_b64encode(f"o:{offset}".encode()).rstrip(b"=").decode()

@@ -58,7 +58,7 @@ async def show_job(
     return console.page(request, "pages/jobs/show.html", page, place(job_id), snapshot=snapshot)
 
 
-@post("/jobs/{job_id:str}/retry", **permission(Permission.JOBS_WRITE))
+@post("/jobs/{job_id:str}/retry", **permission(Permission.JOBS_WRITE, audit="job.retry"))
 async def retry_job(
     request: ConsoleRequest,
     console: NamedDependency[Console],
@@ -87,7 +87,7 @@ async def confirm_delete(
     return console.page(request, "pages/jobs/delete.html", page, place, snapshot=snapshot)
 
 
-@post("/jobs/{job_id:str}/delete", **permission(Permission.JOBS_WRITE))
+@post("/jobs/{job_id:str}/delete", **permission(Permission.JOBS_WRITE, audit="job.delete"))
 async def delete_job(
     request: ConsoleRequest,
     console: NamedDependency[Console],

@@ -10,6 +10,7 @@ from litestar.params import Body, QueryParameter
 from litestar.response import Redirect
 
 from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import TryAgainLater
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.sessions import Sessions
@@ -61,7 +62,7 @@ async def show_login(
     return console.lone(request, "pages/login.html", LoginPage("", back, None))
 
 
-@post("/login", **public())
+@post("/login", **public(audit="login", audit_by_route=True))
 async def log_in(
     request: ConsoleRequest,
     console: NamedDependency[Console],
@@ -73,7 +74,9 @@ async def log_in(
     """Opens a session with a new id, or says that name or password is wrong, never which."""
     back = local_path(data.next) or HOME
     try:
-        account = await accounts.authenticate(data.username.strip(), data.password, address=client_address)
+        account = await accounts.authenticate(
+            data.username.strip(), data.password, address=client_address, action=action_of(request)
+        )
     except TryAgainLater as error:
         told = f"{str(error).capitalize()}. Try again in {span(error.retry_after_s)}."
         page = LoginPage(data.username, back, told)
@@ -85,7 +88,7 @@ async def log_in(
     return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER, cookies=cookies)
 
 
-@post("/logout", **any_identity())
+@post("/logout", **any_identity(audit="logout"))
 async def log_out(
     request: ConsoleRequest, console: NamedDependency[Console], sessions: NamedDependency[Sessions]
 ) -> Response[Any]:

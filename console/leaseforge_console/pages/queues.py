@@ -11,6 +11,7 @@ from litestar.params import Body, FromPath
 from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.store import Store
+from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import CrossSiteRequest
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
@@ -48,7 +49,7 @@ async def show_queues(
     return console.page(request, "pages/queues/index.html", queues.build(snapshot), PLACE, snapshot=snapshot)
 
 
-@post("/queues/{queue:str}/pause", **permission(Permission.QUEUES_WRITE))
+@post("/queues/{queue:str}/pause", **permission(Permission.QUEUES_WRITE, audit="queue.pause"))
 async def pause_queue(
     request: ConsoleRequest,
     console: NamedDependency[Console],
@@ -64,7 +65,7 @@ async def pause_queue(
     return console.go(request, console.page_on_screen(request), Flash("good", told))
 
 
-@post("/queues/{queue:str}/resume", **permission(Permission.QUEUES_WRITE))
+@post("/queues/{queue:str}/resume", **permission(Permission.QUEUES_WRITE, audit="queue.resume"))
 async def resume_queue(
     request: ConsoleRequest,
     console: NamedDependency[Console],
@@ -89,7 +90,7 @@ async def confirm_purge(
     return await _ask(request, console, store, queues.purge_form(info, identity_of(request).csrf_token))
 
 
-@post("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))
+@post("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE, audit="queue.purge"))
 async def purge_queue(
     request: ConsoleRequest,
     console: NamedDependency[Console],
@@ -105,6 +106,7 @@ async def purge_queue(
     if again := queues.problem_of(frozen, data, key):
         return await _ask(request, console, store, again)
     purged = await store.run(operations.purge(queue, sequence=frozen.sequence, as_of_ms=frozen.as_of_ms))
+    action_of(request).note(removed=purged.removed)
     log.info(events.QUEUE_PURGED, queue=queue, removed=purged.removed, user=identity_of(request).username)
     live.nudge()
     told = f"Purged {plural(purged.removed, 'ready job')} of {queue}. Jobs that came later were not touched."

@@ -1,0 +1,75 @@
+"""The audit trail: who did what, and how it ended."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from litestar import Router, get
+from litestar.di import NamedDependency, Provide
+from litestar.params import QueryParameter
+from litestar.response import Stream
+
+from leaseforge.store import Store
+from leaseforge_api.schemas.audit import AuditPage, audited
+from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, cursor_at, offset_of
+from leaseforge_auth.audit.entries import Result
+from leaseforge_auth.audit.search import Filter, export, search
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+
+_TEXT = 200
+
+
+async def wanted(
+    user: Annotated[str, QueryParameter(max_length=_TEXT, description="Actions of this account.")] = "",
+    action: Annotated[
+        str, QueryParameter(max_length=_TEXT, description="`queue.purge`, or `queue` for all actions on queues.")
+    ] = "",
+    target: Annotated[str, QueryParameter(max_length=_TEXT, description="The queue, job or account acted on.")] = "",
+    result: Annotated[Result | None, QueryParameter(description="How it ended.")] = None,
+    since: Annotated[datetime | None, QueryParameter(description="Begun at or after this instant.")] = None,
+    until: Annotated[datetime | None, QueryParameter(description="Begun before this instant.")] = None,
+) -> Filter:
+    """What of the trail is asked for."""
+    return Filter(user, action, target, result, _ms(since), _ms(until))
+
+
+@get("/", **permission(Permission.AUDIT_READ))
+async def index(
+    store: NamedDependency[Store],
+    actions: NamedDependency[Filter],
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> AuditPage:
+    """Actions, newest first. A filter that finds little says how far it looked, and `next` looks on."""
+    found = await search(store, actions, before=offset_of(cursor) or None, limit=limit)
+    following = None if found.next_before is None else cursor_at(found.next_before)
+    return AuditPage([audited(row) for row in found.rows], found.searched, found.total, following)
+
+
+@get("/export", **permission(Permission.AUDIT_READ))
+async def as_lines(store: NamedDependency[Store], actions: NamedDependency[Filter]) -> Stream:
+    """The same, all of it, oldest first: one JSON object a line."""
+    headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
+    return Stream(_lines(store, actions), media_type="application/x-ndjson", headers=headers)
+
+
+async def _lines(store: Store, actions: Filter) -> AsyncIterator[bytes]:
+    async for row in export(store, actions):
+        yield msgspec.json.encode(audited(row)) + b"\n"
+
+
+def _ms(at: datetime | None) -> int | None:
+    """Unix ms; a time without a zone is UTC, as all times of this API."""
+    if at is None:
+        return None
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+router = Router(
+    "/audit",
+    route_handlers=[index, as_lines],
+    dependencies={"actions": Provide(wanted)},
+    tags=["audit"],
+)

@@ -1,84 +1,104 @@
-"""Runs every workload and its floor in turn, prints medians and ratios, keeps every round as JSON."""
+"""Runs every workload and its floor in turn, prints medians, ratios and goals, and keeps every round as JSON."""
 
-import json
 import os
 import platform
-from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
+import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import click
 
-from bench.server import Bench, Measured, bench_server
-from bench.workloads import BULK, WORKLOADS, Workload
+from bench.drains import DRAINS
+from bench.ends import ENDS
+from bench.enqueues import ENQUEUES
+from bench.latency import LATENCY
+from bench.measuring import Figures
+from bench.profiling import print_profile
+from bench.report import Runs, keep, table
+from bench.server import Bench, WorkloadFailed, bench_server
+from bench.workload import Side, Workload
+from leaseforge.errors import StoreError
+from leaseforge.server_binary import BUNDLED, ON_PATH, EmbeddedServerError
 
 RESULTS = Path(__file__).parent / "results"
+WORKLOADS = (*ENQUEUES, *DRAINS, *ENDS, *LATENCY)
+QUICK_JOBS = 5_000
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(BULK, 1_000_000), default=10_000, show_default=True, help="Jobs a run.")
-@click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option("--jobs", type=click.IntRange(20, 1_000_000), help="Jobs a drain; the others scale.  [default: 50000]")
+@click.option("--rounds", type=click.IntRange(1, 100), help="Runs of each workload and floor.  [default: 3]")
+@click.option("--only", multiple=True, metavar="TEXT", help="Only workloads whose names contain this; repeatable.")
+@click.option("--quick", is_flag=True, help=f"{QUICK_JOBS:,} jobs and one round, unless said otherwise.")
+@click.option(
+    "--server", type=click.Choice([BUNDLED, *ON_PATH]), help="Which server program; that of `leaseforge dev`."
+)
 @click.option(
     "--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS, help="Where JSON is kept."
 )
-def main(jobs: int, rounds: int, results: Path) -> None:
-    """Measure this machine."""
-    jobs -= jobs % BULK
-    runs: dict[str, dict[str, list[Measured]]] = {work.name: {"ours": [], "floor": []} for work in WORKLOADS}
-    with bench_server() as bench:
-        click.echo(f"{bench.name}, no append-only file; Python {platform.python_version()}, {os.cpu_count()} cores")
-        for number in range(1, rounds + 1):
-            click.echo(f"round {number} of {rounds}", err=True)
-            for work in WORKLOADS:
-                for side in ("floor", "ours"):
-                    runs[work.name][side].append(_run(bench, work, side, jobs))
-        _print(runs, jobs)
-        file = _keep(results, runs, jobs, bench)
-    click.echo(f"every round: {file}")
+@click.option(
+    "--profile", is_flag=True, help="Show where a worker's CPU time goes in a drain, and measure nothing else."
+)
+def main(
+    jobs: int | None,
+    rounds: int | None,
+    only: tuple[str, ...],
+    quick: bool,
+    server: str | None,
+    results: Path,
+    profile: bool,
+) -> None:
+    """Measure this machine. Exits with 1 if a workload could not be carried out, whatever the figures."""
+    jobs = jobs or (QUICK_JOBS if quick else 50_000)
+    rounds = rounds or (1 if quick else 3)
+    workloads = [work for work in WORKLOADS if not only or any(text in work.name for text in only)]
+    if not workloads:
+        raise click.UsageError(f"no workload is called so; there are: {'; '.join(work.name for work in WORKLOADS)}")
+    began = time.monotonic()
+    try:
+        with bench_server(server) as bench:
+            click.echo(f"{bench.name}, no append-only file; Python {platform.python_version()}, {os.cpu_count()} cores")
+            if profile:
+                print_profile(bench, jobs, rounds)
+                return
+            runs = _run_all(bench, workloads, jobs, rounds)
+    except (WorkloadFailed, EmbeddedServerError) as error:
+        raise click.ClickException(str(error)) from error
+    took = time.monotonic() - began
+    click.echo("\n".join(table(runs)))
+    file = keep(results, runs, server=bench.name, rounds=rounds, seconds=took)
+    click.echo(f"{rounds} rounds in {took:.0f} s; every one: {file}")
+    sys.exit(any(run.failures for run in runs.values()))
 
 
-def _run(bench: Bench, work: Workload, side: str, jobs: int) -> Measured:
+def _run_all(bench: Bench, workloads: Iterable[Workload], asked: int, rounds: int) -> dict[str, Runs]:
+    runs = {work.name: Runs(work.jobs(asked)) for work in workloads}
+    began = time.monotonic()
+    for number in range(1, rounds + 1):
+        floors: dict[tuple[Side, int], Figures] = {}
+        for work in workloads:
+            run = runs[work.name]
+            click.echo(f"{time.monotonic() - began:4.0f} s: round {number} of {rounds}, {work.name}", err=True)
+            try:
+                if work.floor is not None:
+                    key = (work.floor, run.jobs)
+                    if key not in floors:
+                        floors[key] = _run(bench, work.floor, run.jobs)
+                    floor = floors[key]
+                ours = _run(bench, work.ours, run.jobs)
+            except (WorkloadFailed, StoreError, OSError) as error:
+                run.failures.append(f"round {number}: {error}")
+                continue
+            run.ours.append(ours)
+            if work.floor is not None:
+                run.floor.append(floor)
+    return runs
+
+
+def _run(bench: Bench, side: Side, jobs: int) -> Figures:
     bench.raw.flushall()
-    return (work.ours if side == "ours" else work.floor)(bench, jobs)
-
-
-def _print(runs: dict[str, dict[str, list[Measured]]], jobs: int) -> None:
-    click.echo(f"\nmedians, {jobs:,} jobs a run")
-    click.echo(f"{'':22}{'jobs/s':>10}{'redis us':>10}{'floor/s':>12}{'redis us':>10}{'ratio':>8}")
-    for name, sides in runs.items():
-        ours, floor = _median(sides["ours"]), _median(sides["floor"])
-        click.echo(
-            f"{name:22}{ours.per_second:>10,.0f}{ours.redis_us:>10.1f}"
-            f"{floor.per_second:>12,.0f}{floor.redis_us:>10.1f}{ours.per_second / floor.per_second:>8.2f}"
-        )
-
-
-def _median(rounds: list[Measured]) -> Measured:
-    return Measured(median(run.per_second for run in rounds), median(run.redis_us for run in rounds))
-
-
-def _keep(results: Path, runs: dict[str, dict[str, list[Measured]]], jobs: int, bench: Bench) -> Path:
-    now = datetime.now(UTC)
-    record: dict[str, Any] = {
-        "at": now.isoformat(timespec="seconds"),
-        "jobs": jobs,
-        "server": bench.name,
-        "leaseforge": version("leaseforge"),
-        "redis_py": version("redis"),
-        "python": platform.python_version(),
-        "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-        "runs": {
-            name: {side: [asdict(run) for run in rounds] for side, rounds in sides.items()}
-            for name, sides in runs.items()
-        },
-    }
-    results.mkdir(parents=True, exist_ok=True)
-    file = results / f"{now:%Y%m%dT%H%M%SZ}.json"
-    file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return file
+    return side(bench, jobs)
 
 
 if __name__ == "__main__":

@@ -2,66 +2,57 @@
 
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import redis
 
 from leaseforge.embedded import EmbeddedServer
-from leaseforge.server_binary import choose_binary
+from leaseforge.keys import queue_key
+from leaseforge.server_binary import choose_binary, find_binary
+
+QUEUE = "bench"
 
 
-@dataclass(frozen=True, slots=True)
+class WorkloadFailed(Exception):
+    """A workload could not be carried out: the message says what was lost, left over or dead."""
+
+
+@dataclass(slots=True)
 class Bench:
-    """A running server: its URL, a raw client for floors and readings, and what it is."""
+    """A running server: its URL, a raw client for floors and readings, what it is, and a folder for logs."""
 
     url: str
     raw: redis.Redis
     name: str
+    folder: Path
+    looks: int = field(default=0)
+    """How often `ended` asked the server: commands of ours that no job caused."""
 
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one run of one workload took: jobs a second, and the server's CPU time a job in us."""
-
-    per_second: float
-    redis_us: float
+    def ended(self, state: str) -> int:
+        """How many jobs of the queue ever came to `state`: one HGET, the cheapest look there is."""
+        self.looks += 1
+        total: Any = self.raw.hget(queue_key(QUEUE, "counts"), state)
+        return int(total or 0)
 
 
 @contextmanager
-def bench_server() -> Iterator[Bench]:
-    """A server on a loopback port that keeps nothing."""
-    with tempfile.TemporaryDirectory(prefix="leaseforge-bench-") as folder:
-        data = Path(folder)
+def bench_server(program: str | None = None) -> Iterator[Bench]:
+    """A server on a loopback port that keeps nothing: `program`, or the one `leaseforge dev` would choose."""
+    with tempfile.TemporaryDirectory(prefix="leaseforge-bench-") as name:
+        data = Path(name)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
-        binary = choose_binary(data)
+        binary = choose_binary(data) if program is None else find_binary(program)
+        if binary is None:
+            raise WorkloadFailed(f"there is no {program} on this machine")
         with EmbeddedServer(data, port=port, durable=False, binary=binary) as server:
             raw = redis.Redis.from_url(server.url)
             try:
-                yield Bench(server.url, raw, str(binary))
+                yield Bench(server.url, raw, str(binary), data)
             finally:
                 raw.close()
-
-
-class Stopwatch:
-    """Takes the time and the server's CPU time from its making to `measured`."""
-
-    def __init__(self, raw: redis.Redis) -> None:
-        self._raw = raw
-        self._cpu = _server_cpu_s(raw)
-        self._started = time.perf_counter()
-
-    def measured(self, jobs: int) -> Measured:
-        """The rate so far."""
-        took = time.perf_counter() - self._started
-        return Measured(jobs / took, (_server_cpu_s(self._raw) - self._cpu) / jobs * 1e6)
-
-
-def _server_cpu_s(raw: redis.Redis) -> float:
-    used = raw.info("cpu")
-    return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])

@@ -71,7 +71,7 @@ def setting_option(flag: str, field: str, metavar: str) -> Callable[[Callable[..
 @setting_option("--log-level", "log_level", "LEVEL")
 @click.option("--parent-fd", type=int, hidden=True, help="set by a parent that starts several processes")
 @click.pass_context
-def worker(ctx: click.Context, modules: tuple[str, ...], demo: bool, parent_fd: int | None, **options: Any) -> int:
+def worker(ctx: click.Context, /, modules: tuple[str, ...], demo: bool, parent_fd: int | None, **options: Any) -> int:
     """Run jobs with the tasks of the given modules.
 
     Modules are looked for in the current folder first. A first SIGTERM or Ctrl-C stops claiming and finishes what

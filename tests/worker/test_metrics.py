@@ -2,6 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from leaseforge_worker.merging import merged
 from leaseforge_worker.metrics import Exposition, Gauges, Meters
 
 GAUGES = Gauges(
@@ -62,3 +63,39 @@ def test_types_nobody_registered_share_one_series() -> None:
         meters.ran(f"made-up-{number}", 0.01)
 
     assert list(meters.handlers) == ["unknown"]
+
+
+def test_pages_of_several_processes_become_one_and_lose_nothing() -> None:
+    first = Meters(types=frozenset({"send", 'od"d\n'}), claimed=7)
+    first.ran("send", 0.003)
+    first.ran('od"d\n', 0.5)
+    second = Meters(types=frozenset({"send"}), claimed=5)
+    second.ran("send", 100.0)
+    pages = {
+        "1": Exposition(first, lambda: GAUGES).text().decode(),
+        "12": Exposition(second, lambda: GAUGES).text().decode(),
+    }
+
+    page = merged(pages).decode()
+
+    read = {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+    apart = sum(len(family.samples) for one in pages.values() for family in text_string_to_metric_families(one))
+    assert len(read) == apart
+    assert read["leaseforge_worker_claimed_jobs_total", "1"] == 7
+    assert read["leaseforge_worker_claimed_jobs_total", "12"] == 5
+    assert read["leaseforge_handler_duration_seconds_bucket", "0.005", "1", "send"] == 1
+    assert read["leaseforge_handler_duration_seconds_bucket", "0.005", "12", "send"] == 0
+    assert read["leaseforge_handler_duration_seconds_bucket", "+Inf", "12", "send"] == 1
+    assert read["leaseforge_handler_duration_seconds_count", "1", 'od"d\n'] == 1
+    assert read["leaseforge_worker_loop_crashes_total", "tick", "12"] == 2
+    told = [line for line in page.splitlines() if line.startswith("#")]
+    assert len(told) == len(set(told))
+    assert "# TYPE leaseforge_worker_claimed_jobs_total counter" in told
+
+
+def test_a_page_of_nobody_is_empty() -> None:
+    assert merged({}) == b""

@@ -69,6 +69,7 @@ class Processes:
         self._failed_starts = 0
         self._failure: ProcessesFailed | None = None
         self._statuses = [OK]
+        self._hasty_status = OK
         self._processes = [
             WorkerProcess(number, command, began=self._began) for number in range(1, settings.processes + 1)
         ]
@@ -99,7 +100,7 @@ class Processes:
                 await asyncio.to_thread(server.close)
         if self._failure is not None:
             raise self._failure
-        status = max(self._statuses)
+        status = self._hasty_status or max(self._statuses)
         log.info(events.PROCESSES_STOPPED, status=status)
         return status
 
@@ -115,7 +116,7 @@ class Processes:
             log.info(events.PROCESSES_STOPPING, signal=signal.Signals(number).name)
             self.ask_to_stop()
             return
-        self._statuses.append(128 + number)
+        self._hasty_status = 128 + number
         for process in self._processes:
             process.kill()
 

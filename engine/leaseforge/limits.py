@@ -19,6 +19,8 @@ MAX_PRIORITY = 2**31 - 1
 MAX_ATTEMPTS = 10_000
 MAX_TIMEOUT_MS = 7 * 86_400_000
 MAX_BACKOFF_MS = 30 * 86_400_000
+MAX_MEMORY_MB = 1024 * 1024
+MAX_CPU_S = 7 * 86_400
 MAX_DELAY_MS = 10 * 365 * 86_400_000
 """Ten years: a later date is more likely a wrong unit than a wish."""
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 import msgspec
 
 from leaseforge.errors import LeaseforgeError
+from leaseforge.isolation import Isolation, NotFoundThere, Whereabouts, whereabouts
 from leaseforge.jobs import Backoff, Options
 from leaseforge.limits import MAX_ATTEMPTS, MAX_BACKOFF_MS, MAX_TIMEOUT_MS, MAX_TYPE_BYTES
 from leaseforge.middleware import Handler, Middleware, async_hooks, surrounded
@@ -90,12 +91,19 @@ class Task(Generic[P, R]):
     """A registered handler. Calling it calls the function, so that authors can test it without a worker."""
 
     def __init__(
-        self, function: Callable[P, R], *, name: str, options: TaskOptions, middleware: Sequence[Middleware] = ()
+        self,
+        function: Callable[P, R],
+        *,
+        name: str,
+        options: TaskOptions,
+        middleware: Sequence[Middleware] = (),
+        isolation: Isolation | None = None,
     ) -> None:
         self.function: Final = function
         self.name: Final = name
         self.options: Final = options
         self.middleware: Final = tuple(middleware)
+        self.isolation: Final = isolation
         self.is_async: Final = inspect.iscoroutinefunction(function)
         self.takes_payload: Final = _takes_payload(name, function)
         self.__doc__ = function.__doc__
@@ -186,6 +194,9 @@ def task(
     backoff_base_s: float | None = None,
     backoff_cap_s: float | None = None,
     middleware: Sequence[Middleware] = (),
+    isolate: bool = False,
+    memory_mb: int | None = None,
+    cpu_s: int | None = None,
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 def task(
     function: Callable[P, R] | None = None,
@@ -198,6 +209,9 @@ def task(
     backoff_base_s: float | None = None,
     backoff_cap_s: float | None = None,
     middleware: Sequence[Middleware] = (),
+    isolate: bool = False,
+    memory_mb: int | None = None,
+    cpu_s: int | None = None,
 ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
     """Makes a function the handler of jobs of type `name` (default: the function's own name).
 
@@ -206,6 +220,11 @@ def task(
     JSON converted to that type. What it returns becomes the job's result. Options a job sets itself
     win over these; `max_attempts=0` means without limit. `middleware` surrounds this task, outermost
     first, inside that of its worker. Raises TaskError.
+
+    `isolate=True` runs it in a child process of the worker, `async def` or `def`: one that may crash, leak, or keep
+    the interpreter to itself. It must be found by its name there, so it stands at the top of an importable module.
+    `memory_mb` is how much one attempt may add to the process (MemoryError beyond it; on Linux), `cpu_s` how many
+    seconds of processor time it may use.
     """
 
     def register(function: Callable[P, R]) -> Task[P, R]:
@@ -224,7 +243,13 @@ def task(
         )
         if problems := options.problems():
             raise TaskError(f"task '{title}': {'; '.join(problems)}")
-        return Task(function, name=title, options=options, middleware=_instances(f"task '{title}'", middleware))
+        return Task(
+            function,
+            name=title,
+            options=options,
+            middleware=_instances(f"task '{title}'", middleware),
+            isolation=_isolation(title, isolate=isolate, memory_mb=memory_mb, cpu_s=cpu_s),
+        )
 
     return register if function is None else register(function)
 
@@ -236,6 +261,19 @@ def _instances(owner: str, middleware: Iterable[Middleware]) -> tuple[Middleware
             hint = f"; write {one.__name__}()" if isinstance(one, type) and issubclass(one, Middleware) else ""
             raise TaskError(f"{owner}: middleware takes instances of Middleware, not {one!r}{hint}")
     return tuple(one for one in given if isinstance(one, Middleware))
+
+
+def _isolation(name: str, *, isolate: object, memory_mb: int | None, cpu_s: int | None) -> Isolation | None:
+    if not isinstance(isolate, bool):
+        raise TaskError(f"task '{name}': isolate must be True or False, not {isolate!r}")
+    if not isolate:
+        if memory_mb is not None or cpu_s is not None:
+            raise TaskError(f"task '{name}': memory_mb and cpu_s need isolate=True: only a process can be limited")
+        return None
+    isolation = Isolation(memory_mb=memory_mb, cpu_s=cpu_s)
+    if problems := isolation.problems():
+        raise TaskError(f"task '{name}': {'; '.join(problems)}")
+    return isolation
 
 
 def _ms(seconds: float | None) -> int | None:
@@ -315,6 +353,18 @@ class Registry:
     def around(self, name: str) -> tuple[Middleware, ...]:
         """The middleware around this task besides its own. Raises KeyError without such a task."""
         return self._around[name]
+
+    def whereabouts(self) -> tuple[Whereabouts, ...]:
+        """How child processes find the isolated tasks. Raises TaskError for one that cannot be found there."""
+        found = []
+        for one in self:
+            if one.isolation is None:
+                continue
+            try:
+                found.append(whereabouts(one.name, one, one.function, self._around[one.name]))
+            except NotFoundThere as error:
+                raise TaskError(f"task '{one.name}' cannot run in a child process: {error}") from None
+        return tuple(found)
 
     def names(self) -> tuple[str, ...]:
         """The types this worker can run, sorted."""

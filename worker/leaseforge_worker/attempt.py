@@ -15,7 +15,9 @@ from leaseforge.exchanges import Settlement
 from leaseforge.jobs import Options
 from leaseforge.tasks import AnyTask, BadPayload, Policy, Registry
 from leaseforge_worker import outcomes
+from leaseforge_worker.children import Children, Crashed, End
 from leaseforge_worker.deadlines import Deadlines
+from leaseforge_worker.frames import Returned
 from leaseforge_worker.held import Clock, Held, Stop
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.threads import Threads
@@ -62,6 +64,7 @@ class Attempts:
         self._context = copy_context()
         self._threads = Threads(size=slots, loop=loop, deliver=self._from_thread)
         self._deadlines = Deadlines(loop=loop, expired=self._expired)
+        self._children = Children(tasks, loop=loop, started=self._in_child, ended=self._from_child)
         self._abandoned: set[Held] = set()
 
     @property
@@ -69,22 +72,26 @@ class Attempts:
         """Attempts that were given up and still go on somewhere in this process."""
         return len(self._abandoned)
 
+    @property
+    def children(self) -> int:
+        """Child processes there are for isolated tasks, at most as many as slots."""
+        return len(self._children)
+
     def start(self, held: Held) -> None:
         """Begins the attempt. It may end before this returns: a job nobody can run fails here."""
         task = self._resolve(held)
         if task is None:
             return
+        if task.isolation is not None:
+            self._children.submit(held, task.isolation)
+            return
         try:
             payload = task.decode(held.claimed.payload)
         except BadPayload as error:
-            policy = self._policy(held)
-            end = outcomes.failed(
-                held, policy, kind=outcomes.BAD_PAYLOAD, message=str(error), permanent=outcomes.BAD_PAYLOAD
-            )
-            self._finish(held, end)
+            self._fail(held, outcomes.unreadable(error))
             return
         except Exception as error:  # an author's own type may raise anything while it is built
-            self._finish(held, outcomes.raised(held, error, self._policy(held)))
+            self._fail(held, outcomes.failure_of(error))
             return
         self._begin(held, task)
         context = Context(held.claimed, held)
@@ -98,8 +105,8 @@ class Attempts:
     def stop(self, held: Held, reason: Stop) -> None:
         """Tells a running attempt to end. Losing the lease overrides every other reason; else the first one holds.
 
-        A coroutine is cancelled. A thread can only be told: it is given up at once when its time is
-        over or the worker goes, else after a grace.
+        A coroutine is cancelled, here and in a child process. A thread can only be told: it is given up at once when
+        its time is over or the worker goes, else after a grace. A child process is killed after the grace.
         """
         if held.ended or (held.stop is not None and reason is not Stop.FENCED):
             return
@@ -107,7 +114,11 @@ class Attempts:
         held.stop = reason
         if told:
             return
-        if held.task is not None:
+        if held.isolated:
+            if not self._children.stop(held):  # no child has it yet
+                self._finish(held, outcomes.stopped(held, self._policy(held)))
+                return
+        elif held.task is not None:
             held.task.cancel()
             if not held.entered:  # the coroutine will never run, so it cannot tell its end itself
                 self._finish(held, outcomes.stopped(held, self._policy(held)))
@@ -122,6 +133,11 @@ class Attempts:
         """Gives up on an attempt that does not end: it is settled, its slot is free, its outcome will not count."""
         if held.ended:
             return
+        if held.isolated:
+            self._children.kill(held)
+            log.warning(events.CHILD_KILLED, job_id=held.claimed.id, type=held.claimed.type, reason=held.stop)
+            self._finish(held, outcomes.stopped(held, self._policy(held)))
+            return
         if held.task is None:
             if not self._threads.abandon(held):
                 return
@@ -135,8 +151,9 @@ class Attempts:
             self._worn_out()
 
     def close(self) -> None:
-        """Ends the timer and the idle threads."""
+        """Ends the timer, the idle threads and the child processes."""
         self._deadlines.close()
+        self._children.close()
         self._threads.close()
 
     def _resolve(self, held: Held) -> AnyTask | None:
@@ -144,7 +161,7 @@ class Attempts:
         task = self._tasks.get(held.claimed.type)
         if task is None:
             message = f"no task of this worker is named {held.claimed.type!r}"
-            self._finish(held, outcomes.failed(held, self._policy(held), kind=outcomes.UNKNOWN_TYPE, message=message))
+            self._fail(held, outcomes.Failure(outcomes.UNKNOWN_TYPE, message))
         return task
 
     def _policy(self, held: Held) -> Policy:
@@ -184,14 +201,40 @@ class Attempts:
         """What a `def` handler returned or raised, back on the event loop."""
         self._finish(held, self._returned(held, result) if error is None else self._broken(held, error))
 
+    def _in_child(self, held: Held) -> None:
+        """An isolated handler begins: until now its child process was starting, which costs a job no time."""
+        task = self._tasks.get(held.claimed.type)
+        if task is not None and held.stop is None:
+            self._begin(held, task)
+
+    def _from_child(self, held: Held, end: End) -> None:
+        """How an isolated attempt ended."""
+        policy = self._policy(held)
+        match end:
+            case Returned():
+                for job in end.follow_ups:
+                    held.follow_up(job)
+                self._finish(held, self._returned(held, end.result))
+            case Crashed() if held.stop is None:
+                log.warning(events.CHILD_DIED, job_id=held.claimed.id, type=held.claimed.type, kind=end.failure.kind)
+                self._finish(held, outcomes.crashed(held, policy, end.failure))
+            case _ if held.stop is not None:
+                self._finish(held, outcomes.stopped(held, policy, end.failure.trace))
+            case _:
+                self._fail(held, end.failure)
+
+    def _fail(self, held: Held, failure: outcomes.Failure) -> None:
+        self._finish(held, outcomes.failed(held, self._policy(held), failure))
+
     def _returned(self, held: Held, result: Any) -> Settlement | None:
         """A handler that finished although it was told to stop has finished, unless the job is another's by now."""
         return None if held.stop is Stop.FENCED else outcomes.completed(held, result, self._policy(held))
 
     def _broken(self, held: Held, error: BaseException) -> Settlement | None:
+        failure, policy = outcomes.failure_of(error), self._policy(held)
         if held.stop is not None:
-            return outcomes.stopped(held, self._policy(held), error)
-        return outcomes.raised(held, error, self._policy(held))
+            return outcomes.stopped(held, policy, failure.trace)
+        return outcomes.failed(held, policy, failure)
 
     def _finish(self, held: Held, settlement: Settlement | None) -> None:
         """Stops the clocks and hands the attempt over, once; the end of an abandoned one is only noted."""

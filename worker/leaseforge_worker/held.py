@@ -41,6 +41,8 @@ class Held:
     deadline = 0.0
     entered = False
     """Whether a coroutine handler took its first step."""
+    isolated = False
+    """Whether it runs in a child process."""
     ended = False
     abandoned = False
     thread_done = False

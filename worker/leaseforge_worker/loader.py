@@ -38,6 +38,7 @@ def load_tasks(targets: Sequence[str], *, folder: Path | None = None) -> Registr
         registry = Registry(middleware=_of_all(beside, found))
         for task, around in found:
             registry.add(task, middleware=around)
+        registry.whereabouts()
     except TaskError as error:
         raise LoadError(str(error)) from error
     return registry

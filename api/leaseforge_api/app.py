@@ -18,6 +18,7 @@ from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.routes import audit, auth, jobs, openapi, probes, queues, system, workers
+from leaseforge_api.schemas.pages import Cursors, page_of
 from leaseforge_api.services import build_services
 from leaseforge_api.settings import ServerSettings
 from leaseforge_api.version import VERSION
@@ -99,6 +100,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "tokens": _always(services.tokens),
+            "page": Provide(page_of(Cursors(settings.auth.auth_secret))),
             "server_settings": _always(settings),
             "identity": Provide(caller_identity, sync_to_thread=False),
             "client_address": Provide(caller_address, sync_to_thread=False),

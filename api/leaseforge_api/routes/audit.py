@@ -12,7 +12,7 @@ from litestar.response import Stream
 
 from leaseforge.store import Store
 from leaseforge_api.schemas.audit import AuditPage, audited
-from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, cursor_at, offset_of
+from leaseforge_api.schemas.pages import Asked
 from leaseforge_auth.audit.entries import Result
 from leaseforge_auth.audit.search import Filter, export, search
 from leaseforge_auth.guards import permission
@@ -37,14 +37,11 @@ async def wanted(
 
 @get("/", **permission(Permission.AUDIT_READ))
 async def index(
-    store: NamedDependency[Store],
-    actions: NamedDependency[Filter],
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
+    store: NamedDependency[Store], actions: NamedDependency[Filter], page: NamedDependency[Asked]
 ) -> AuditPage:
     """Actions, newest first. A filter that finds little says how far it looked, and `next` looks on."""
-    found = await search(store, actions, before=offset_of(cursor) or None, limit=limit)
-    following = None if found.next_before is None else cursor_at(found.next_before)
+    found = await search(store, actions, before=page.offset or None, limit=page.limit)
+    following = None if found.next_before is None else page.at(found.next_before)
     return AuditPage([audited(row) for row in found.rows], found.searched, found.total, following)
 
 

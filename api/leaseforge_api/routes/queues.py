@@ -13,7 +13,7 @@ from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.job import JobShown, job_shown
-from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
+from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_api.schemas.queues import Frozen, PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.guards import permission
@@ -26,15 +26,13 @@ log = structlog.get_logger()
 
 
 @get("/", **permission(Permission.QUEUES_READ))
-async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Queue]:
+async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Queue]:
     """All queues by name."""
-    offset = offset_of(cursor)
     infos = await store.run(reads.queues())
-    page = infos[offset : offset + limit]
-    rates = await store.run(statistics.rates([info.name for info in page]))
-    items = [queue(info, rate) for info, rate in zip(page, rates, strict=True)]
-    following = cursor_after(offset=offset, count=len(items), total=len(infos))
-    return Listed(items, len(infos), following)
+    shown = infos[page.offset : page.offset + page.limit]
+    rates = await store.run(statistics.rates([info.name for info in shown]))
+    items = [queue(info, rate) for info, rate in zip(shown, rates, strict=True)]
+    return Listed(items, len(infos), page.next(count=len(items), total=len(infos)))
 
 
 @get("/{name:str}", **permission(Permission.QUEUES_READ))
@@ -47,20 +45,18 @@ async def show(name: FromPath[str], store: NamedDependency[Store]) -> Queue:
 async def jobs(
     name: FromPath[str],
     store: NamedDependency[Store],
+    page: NamedDependency[Asked],
     in_state: State = JobState.READY,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
 ) -> Listed[JobShown]:
     """The queue's jobs in one state, without payloads.
 
     Ready ones in the order they will be claimed, scheduled and retrying by due time, running by lease expiry, ended
     ones newest first.
     """
-    offset = offset_of(cursor)
     await store.run(reads.queue(name))
-    page = await store.run(reads.jobs(name, in_state, offset=offset, limit=limit))
-    items = [job_shown(job, with_payload=False, in_list=True) for job in page.items]
-    return Listed(items, page.total, cursor_after(offset=offset, count=len(items), total=page.total))
+    found = await store.run(reads.jobs(name, in_state, offset=page.offset, limit=page.limit))
+    items = [job_shown(job, with_payload=False, in_list=True) for job in found.items]
+    return Listed(items, found.total, page.next(count=len(items), total=found.total))
 
 
 @post(

@@ -7,19 +7,18 @@ from litestar.params import FromPath
 
 from leaseforge import reads
 from leaseforge.store import Store
-from leaseforge_api.schemas.pages import DEFAULT_LIMIT, Cursor, Limit, Listed, cursor_after, offset_of
+from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_api.schemas.workers import Worker, worker
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 
 
 @get("/", **permission(Permission.WORKERS_READ))
-async def index(store: NamedDependency[Store], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Listed[Worker]:
+async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Worker]:
     """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
-    offset = offset_of(cursor)
-    page = await store.run(reads.workers(offset=offset, limit=limit))
-    items = [worker(info) for info in page.items]
-    return Listed(items, page.total, cursor_after(offset=offset, count=limit, total=page.total))
+    found = await store.run(reads.workers(offset=page.offset, limit=page.limit))
+    items = [worker(info) for info in found.items]
+    return Listed(items, found.total, page.next(count=page.limit, total=found.total))
 
 
 @get("/{worker_id:str}", **permission(Permission.WORKERS_READ))

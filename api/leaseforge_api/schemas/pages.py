@@ -2,19 +2,28 @@
 
 import base64
 import binascii
-from typing import Annotated, Generic, TypeVar
+import hmac
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import urlencode
 
+from litestar import Request
 from litestar.params import QueryParameter
 from msgspec import Struct
 
 from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem
+from leaseforge_auth.signing import KeyRing
 
 T = TypeVar("T")
 
 Limit = Annotated[int, QueryParameter(ge=1, le=limits.MAX_PAGE, description="How many items a page holds at most.")]
-Cursor = Annotated[str | None, QueryParameter(max_length=64, description="`next` of the page before.")]
+Cursor = Annotated[str | None, QueryParameter(max_length=128, description="`next` of the page before.")]
 DEFAULT_LIMIT = 50
+PURPOSE = "leaseforge cursor"
+_MAC_BYTES = 16
+_NOT_OURS = "is not a cursor of this list: use `next` of the page before, with the same filters"
 
 
 class Listed(Struct, Generic[T], frozen=True):
@@ -25,29 +34,79 @@ class Listed(Struct, Generic[T], frozen=True):
     next: str | None
 
 
-def offset_of(cursor: str | None) -> int:
-    """Where a page starts. The cursor is ours alone to read: one we did not make is refused (BadInput)."""
-    if cursor is None:
-        return 0
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The page a request asks for: `limit` items from `offset` on."""
+
+    limit: int
+    offset: int
+    cursors: "Cursors"
+    list_name: str
+
+    def next(self, *, count: int, total: int) -> str | None:
+        """The cursor of the page that follows `count` items of this one; None behind the last."""
+        following = self.offset + count
+        return None if count == 0 or following >= total else self.at(following)
+
+    def at(self, offset: int) -> str:
+        """The cursor of the page that starts there."""
+        return self.cursors.write(self.list_name, offset)
+
+
+class Cursors:
+    """Writes and reads cursors. Each is sealed together with the list it belongs to, filters included.
+
+    What a client cannot make up it cannot use to ask for more than a page after another.
+    """
+
+    def __init__(self, secrets_newest_first: Sequence[str]) -> None:
+        self._keys = KeyRing(secrets_newest_first, PURPOSE)
+
+    def write(self, list_name: str, offset: int) -> str:
+        """The cursor for this place of this list."""
+        kid = self._keys.newest_id
+        return _encode(f"{offset}.{kid}".encode() + b"." + self._mac(kid, list_name, offset))
+
+    def read(self, list_name: str, cursor: str) -> int:
+        """The place a cursor stands for. Raises BadInput for one of another list, or not made here."""
+        try:
+            offset, kid, mac = _decode(cursor).split(b".", 2)
+            place, name = int(offset), kid.decode()
+            is_ours = hmac.compare_digest(mac, self._mac(name, list_name, place))
+        except (ValueError, KeyError):
+            is_ours = False
+        if not is_ours:
+            raise BadInput([FieldProblem("cursor", _NOT_OURS)])
+        return place
+
+    def _mac(self, kid: str, list_name: str, offset: int) -> bytes:
+        key = self._keys.get(kid)
+        if key is None:
+            raise KeyError(kid)
+        return hmac.digest(key, f"{offset} {list_name}".encode(), "sha256")[:_MAC_BYTES]
+
+
+def page_of(cursors: Cursors) -> Callable[..., Awaitable[Asked]]:
+    """What routes with lists are given as `page`."""
+
+    async def page(request: Request[Any, Any, Any], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Asked:
+        filters = sorted((name, value) for name, value in request.query_params.multi_items() if name not in _OURS)
+        list_name = f"{request.scope['path'].rstrip('/')}?{urlencode(filters)}"
+        return Asked(limit, cursors.read(list_name, cursor) if cursor else 0, cursors, list_name)
+
+    return page
+
+
+_OURS = ("limit", "cursor")
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        text = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
-        kind, _, offset = text.partition(":")
-        if kind == "o" and offset.isdecimal() and int(offset) <= limits.MAX_OFFSET:
-            return int(offset)
-    except (UnicodeError, binascii.Error):
-        pass
-    raise BadInput([FieldProblem("cursor", "is not a cursor of this API: use `next` of the page before")])
-
-
-def cursor_after(*, offset: int, count: int, total: int) -> str | None:
-    """The cursor of the page that follows `count` items from `offset` on."""
-    following = offset + count
-    if count == 0 or following >= total:
-        return None
-    return cursor_at(following)
-
-
-def cursor_at(offset: int) -> str:
-    """The cursor of the page that starts there."""
-    return base64.urlsafe_b64encode(f"o:{offset}".encode()).rstrip(b"=").decode()
+        padded = text + "=" * (-len(text) % 4)
+        return base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
+    except (UnicodeError, binascii.Error) as error:
+        raise ValueError(text) from error

@@ -58,7 +58,11 @@ def main(
     began = time.monotonic()
     try:
         with bench_server(server) as bench:
-            click.echo(f"{bench.name}, no append-only file; Python {platform.python_version()}, {os.cpu_count()} cores")
+            load = os.getloadavg()[0]
+            click.echo(
+                f"{bench.name}, no append-only file; Python {platform.python_version()}, "
+                f"{os.cpu_count()} cores, load {load:.1f} before"
+            )
             if profile:
                 print_profile(bench, jobs, rounds)
                 return
@@ -67,7 +71,7 @@ def main(
         raise click.ClickException(str(error)) from error
     took = time.monotonic() - began
     click.echo("\n".join(table(runs)))
-    file = keep(results, runs, server=bench.name, rounds=rounds, seconds=took)
+    file = keep(results, runs, server=bench.name, rounds=rounds, seconds=took, load=load)
     click.echo(f"{rounds} rounds in {took:.0f} s; every one: {file}")
     sys.exit(any(run.failures for run in runs.values()))
 

@@ -77,7 +77,7 @@ def _side(rounds: Sequence[Figures]) -> str:
     return f"{mid['per_second']:>9,.0f}{mid['redis_us']:>7.1f}{mid['commands']:>6.1f}{mid['python_us']:>8.1f}"
 
 
-def keep(folder: Path, runs: Mapping[str, Runs], *, server: str, rounds: int, seconds: float) -> Path:
+def keep(folder: Path, runs: Mapping[str, Runs], *, server: str, rounds: int, seconds: float, load: float) -> Path:
     """Writes everything down; the file."""
     now = datetime.now(UTC)
     record: dict[str, Any] = {
@@ -88,7 +88,7 @@ def keep(folder: Path, runs: Mapping[str, Runs], *, server: str, rounds: int, se
         "leaseforge": version("leaseforge"),
         "redis_py": version("redis"),
         "python": platform.python_version(),
-        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "load_after": os.getloadavg()},
+        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "load_before": load},
         "medians": {name: run.medians() for name, run in runs.items()},
         "runs": {
             name: {"jobs": run.jobs, "ours": run.ours, "floor": run.floor, "failures": run.failures}

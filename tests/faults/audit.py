@@ -234,6 +234,8 @@ def _budgets(evidence: Evidence) -> Iterator[str]:
 def _times(evidence: Evidence) -> Iterator[str]:
     """On Redis's clock alone, so that a worker's clock can be as wrong as it likes."""
     for job_id, record in evidence.jobs():
+        if "replays" in record:
+            continue  # an operator cancelled it before its time and then let it run at once
         due = int(record.get("scheduled_at", "0"))
         starts = [int(entry["s"]) for entry in evidence.history.get(job_id, [])]
         for start in [*starts, *([int(record["started_at"])] if record.get("started_at") else [])]:

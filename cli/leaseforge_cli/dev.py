@@ -90,7 +90,9 @@ async def _run_on(
         server_settings = ServerSettings.read(for_server)
         for_worker = worker_environment(environ, api_port=server_settings.http.api_addr[1])
         parts = Parts(
-            worker=Child("worker", ["worker", "--demo", "--queues", "*", *modules], for_worker, _say),
+            worker=Child(
+                "worker", ["worker", "--demo", "--queues", "*", "--processes", "1", *modules], for_worker, _say
+            ),
             server=Child("server", ["server"], for_server, _say),
             drain_s=settings.drain_s,
             say=_say,

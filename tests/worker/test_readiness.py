@@ -121,15 +121,19 @@ async def test_a_handler_that_blocks_the_loop_keeps_work_out_of_free_slots(store
         await eventually(lambda: worker.health() == READY)
 
 
-async def test_a_worker_without_redis_is_not_ready_until_it_is_back(server: OwnServer, redis_url: str) -> None:
+@pytest.mark.parametrize("fault", ["refuse", "mute"])
+async def test_a_worker_without_redis_is_not_ready_until_it_is_back(
+    server: OwnServer, redis_url: str, fault: str
+) -> None:
     with Proxy(server.port) as proxy:
         async with a_worker(proxy.url(redis_url), idle) as worker:
             await eventually(lambda: worker.health() == READY)
-            proxy.refuse = True
-            proxy.cut()
+            setattr(proxy, fault, True)
+            if fault == "refuse":
+                proxy.cut()
             await eventually(lambda: not worker.health().redis_ok)
 
-            proxy.refuse = False
+            setattr(proxy, fault, False)
 
             await eventually(lambda: worker.health() == READY)
             await stays_ready(worker)

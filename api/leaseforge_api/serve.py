@@ -13,6 +13,7 @@ from leaseforge import events, logs
 from leaseforge.errors import LeaseforgeError
 from leaseforge.store import connect
 from leaseforge_api.app import STORE_PATIENCE_S, create_app
+from leaseforge_api.connections import BoundedProtocol
 from leaseforge_api.settings import ServerSettings
 
 GRACE_S = 10
@@ -63,6 +64,7 @@ async def run_server(settings: ServerSettings) -> None:
             app,
             log_config=None,
             access_log=False,
+            http=BoundedProtocol,
             server_header=False,
             # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
             proxy_headers=False,

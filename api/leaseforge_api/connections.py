@@ -1,0 +1,134 @@
+"""What a connection may take: time for a request and its answer, and bytes of headers.
+
+uvicorn waits for ever for a request that comes in byte by byte, for a reader that does not read, and for headers
+without end. A few hundred such connections would keep everybody else out.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from leaseforge_api.edge import ON_EVERY_ANSWER
+
+HEAD_S = 15.0
+"""From the first byte (or the connection) to the end of the headers."""
+BODY_S = 60.0
+"""From there to the end of the body: the largest one at 270 KiB/s."""
+UNREAD_S = 30.0
+"""How long a client may leave an answer that is on its way unread."""
+MAX_HEAD_BYTES = 32 * 1024
+MAX_HEADERS = 100
+_TOO_LARGE = "The headers are too large."
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 of uvicorn with limits. A client beyond one gets an answer if it can, and is cut off."""
+
+    head_s = HEAD_S
+    body_s = BODY_S
+    unread_s = UNREAD_S
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        self._is_in_head = False
+        self._is_head_too_large = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own does
+        """A client is here: its first request is awaited."""
+        super().connection_made(transport)
+        self._await_within(self.head_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._stop_waiting()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request. Those of headers are counted here: the parser keeps whatever comes."""
+        if self._is_in_head or self._is_idle():
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._is_in_head and self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(431, _TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._is_in_head = True
+        self._await_within(self.head_s)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One more header."""
+        if len(self.headers) >= MAX_HEADERS or len(name) + len(value) > MAX_HEAD_BYTES:
+            self._is_head_too_large = True
+            raise ValueError(_TOO_LARGE)  # the parser gives up, and asks for an answer below
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The request is known, its body may follow."""
+        self._is_in_head = False
+        self._head_bytes = 0
+        self._await_within(self.body_s)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of the request is here."""
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as we write."""
+        super().pause_writing()
+        if self._unread_timer is None:
+            self._unread_timer = self.loop.call_later(self.unread_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be parsed is answered with the headers of every answer, too."""
+        if self._is_head_too_large:
+            self._refuse(431, _TOO_LARGE)
+        else:
+            self._refuse(400, msg)
+
+    def _await_within(self, seconds: float) -> None:
+        self._stop_waiting()
+        self._request_timer = self.loop.call_later(seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
+
+    def _too_slow(self) -> None:
+        self._request_timer = None
+        if self._is_idle():
+            self._refuse(408, "The request took too long.")
+        else:
+            # The application waits for the rest of the body: it is told that the client is gone.
+            self.transport.abort()
+
+    def _is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        cycle: Any = self.cycle  # None before the first one, whatever its declaration says
+        return cycle is None or cycle.response_complete
+
+    def _refuse(self, status: int, message: str) -> None:
+        if self.transport.is_closing():
+            return
+        self._stop_waiting()
+        lines = [STATUS_LINE[status], b"content-type: text/plain; charset=utf-8\r\n"]
+        lines += [name + b": " + value + b"\r\n" for name, value in ON_EVERY_ANSWER.items()]
+        lines += [f"content-length: {len(message)}\r\nconnection: close\r\n\r\n{message}".encode()]
+        self.transport.write(b"".join(lines))
+        self.transport.close()

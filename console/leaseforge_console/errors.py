@@ -16,7 +16,7 @@ from leaseforge import errors, events
 from leaseforge_auth import errors as auth
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
-from leaseforge_console.live import TooManyTopics
+from leaseforge_console.live import TooManyStreams
 from leaseforge_console.paths import HOME, local_path, login_path
 
 log = structlog.get_logger()
@@ -47,7 +47,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     auth.NotPermitted: (403, "Not for your role", ""),
     auth.CrossSiteRequest: (403, "The form is out of date", "Load the page again and repeat the action."),
     auth.TryAgainLater: (429, "Too many attempts", ""),
-    TooManyTopics: (503, "Too many live pages", "Reload this page to see it as it is now."),
+    TooManyStreams: (503, "Too many live pages", "Reload this page to see it as it is now."),
 }
 _STATUSES = {
     400: ("That cannot be right", "The request is not one of this console's."),

@@ -6,6 +6,7 @@ that has listeners; every listener of a topic gets the same values. With nobody 
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from leaseforge_console.views.snapshot import Snapshot
 EVERY_S = 2.0
 MAX_TOPICS = 500
 """More different pages than this in one process: the rest is answered 503 and tries again."""
+
+MAX_STREAMS_PER_USER = 60
+"""More open tabs than this of one account in one process: the rest is answered 503 and tries again."""
 
 log = structlog.get_logger()
 
@@ -67,8 +71,8 @@ class _Feed:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
-class TooManyTopics(LeaseforgeError):
-    """More different pages are watched live than one process reads for."""
+class TooManyStreams(LeaseforgeError):
+    """More is watched live than one process reads for, or than one account may."""
 
 
 async def read_snapshot(store: Store) -> Snapshot:
@@ -84,6 +88,7 @@ class Live:
         self._store = store
         self._every_s = every_s
         self._feeds: dict[Topic, _Feed] = {}
+        self._streams: Counter[str] = Counter()
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -107,9 +112,10 @@ class Live:
         """Something was just changed here: read at once instead of at the next turn."""
         self._wake.set()
 
-    async def updates(self, topic: Topic, *, keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
+    async def updates(self, topic: Topic, *, user: str = "", keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
         """The topic's updates as they come, None when there was none for `keepalive_s`; ends with the server."""
         feed = self._join(topic)
+        self._streams[user] += 1
         seen = 0
         try:
             while not self._closed:
@@ -124,15 +130,20 @@ class Live:
                     yield feed.update
         finally:
             self._leave(topic, feed)
+            self._streams[user] -= 1
+            if not self._streams[user]:
+                del self._streams[user]
 
     async def _changed(self, feed: _Feed, seen: int) -> None:
         async with feed.changed:
             await feed.changed.wait_for(lambda: feed.number > seen or self._closed)
 
-    def check_room(self, topic: Topic) -> None:
-        """Raises TooManyTopics when one more different page would be too many."""
+    def check_room(self, topic: Topic, user: str) -> None:
+        """Raises TooManyStreams when one more different page, or one more of this account, would be too many."""
         if topic not in self._feeds and len(self._feeds) >= MAX_TOPICS:
-            raise TooManyTopics(f"{MAX_TOPICS} different pages are watched already")
+            raise TooManyStreams(f"{MAX_TOPICS} different pages are watched already")
+        if self._streams[user] >= MAX_STREAMS_PER_USER:
+            raise TooManyStreams(f"you watch {MAX_STREAMS_PER_USER} pages already")
 
     def _join(self, topic: Topic) -> _Feed:
         feed = self._feeds.setdefault(topic, _Feed())

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from litestar.response import Stream
 
-from leaseforge_console.console import Console, ConsoleRequest, Place
+from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.live import Live, Topic, Update
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -32,8 +32,8 @@ class Watched:
 
 
 def stream(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> Stream:
-    """The response that stays open. Raises TooManyTopics. A header keeps proxies from holding messages back."""
-    live.check_room(watched.topic)
+    """The response that stays open. Raises TooManyStreams. A header keeps proxies from holding messages back."""
+    live.check_room(watched.topic, identity_of(request).username)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     content = _messages(request, console, live, watched)
     return Stream(content, media_type="text/event-stream", headers=headers)
@@ -43,7 +43,7 @@ async def _messages(request: ConsoleRequest, console: Console, live: Live, watch
     sent: list[str] = []
     started: float | None = None
     yield event(comment="the console's live updates")
-    async for update in live.updates(watched.topic):
+    async for update in live.updates(watched.topic, user=identity_of(request).username):
         if update is None:
             yield event(comment="still here")
             continue

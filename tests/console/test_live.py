@@ -10,7 +10,7 @@ from leaseforge.errors import JobNotFound, StoreUnavailable
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_console import live as live_module
-from leaseforge_console.live import Live, TooManyTopics, Topic, Update
+from leaseforge_console.live import Live, TooManyStreams, Topic, Update
 from leaseforge_console.views.snapshot import Snapshot
 from tests.support import eventually
 
@@ -173,6 +173,21 @@ async def test_different_pages_have_a_bound(store: Store, monkeypatch: pytest.Mo
         for updates in open_pages:
             await next_update(updates)
 
-        with pytest.raises(TooManyTopics):
-            live.check_room(Topic(counted, (3,)))
-        live.check_room(Topic(counted, (1,)))
+        with pytest.raises(TooManyStreams):
+            live.check_room(Topic(counted, (3,)), "ada")
+        live.check_room(Topic(counted, (1,)), "ada")
+
+
+async def test_tabs_of_one_account_have_a_bound(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "MAX_STREAMS_PER_USER", 2)
+    topic = Topic(Counted())
+    async with polling(store) as (live, _):
+        tabs = [live.updates(topic, user="ada") for _ in range(2)]
+        for updates in tabs:
+            await next_update(updates)
+
+        with pytest.raises(TooManyStreams):
+            live.check_room(topic, "ada")
+        live.check_room(topic, "bob")
+        await tabs[0].aclose()  # type: ignore[attr-defined]  # it is a generator
+        live.check_room(topic, "ada")

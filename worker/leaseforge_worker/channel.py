@@ -7,8 +7,13 @@ import socket
 import threading
 from typing import Any, Protocol
 
+import structlog
+
+from leaseforge import events
 from leaseforge.workers import WorkerState
 from leaseforge_worker.health import Health
+
+log = structlog.get_logger()
 
 
 class Watched(Protocol):
@@ -63,15 +68,24 @@ class ParentChannel:
         self._send({"began": True})
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError), self._socket.makefile("rb") as lines:
-            for line in lines:
-                self._send(self._answer(json.loads(line)))
+        try:
+            self._serve_questions()
+        except (OSError, ValueError):
+            pass  # the parent ended, perhaps in the middle of a word
+        except Exception:
+            log.exception(events.LOOP_CRASHED, loop="parent")  # a defect; without the line we cannot stay
+        self._socket.close()
         with self._lock:
             self.gone = True
             worker = self._worker
         if worker is None:
             os._exit(0)
         worker.ask_to_stop()
+
+    def _serve_questions(self) -> None:
+        with self._socket.makefile("rb") as lines:
+            for line in lines:
+                self._send(self._answer(json.loads(line)))
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         worker = self._worker

@@ -105,7 +105,8 @@ class WorkerProcess:
         self.starts += 1
         if self._sent is not None:  # while it was being started
             self._signal(self._sent)
-        reader, self._writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_LINE)
+        self._writer = writer
         listening = asyncio.create_task(self._listen(reader))
         try:
             code = await self._process.wait()
@@ -113,8 +114,8 @@ class WorkerProcess:
             await asyncio.wait((listening,), timeout=_LAST_WORDS_S)
         finally:
             listening.cancel()
-            self._writer.close()
             self._writer = None
+            writer.close()
         return End(code if code >= 0 else 128 - code, self.has_begun, time.monotonic() - started)
 
     async def ask(self, *, metrics: bool) -> Answer | None:
@@ -157,6 +158,7 @@ class WorkerProcess:
                 self._process.send_signal(number)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
+        """Takes in what it says; once it hung up it is asked nothing any more."""
         with contextlib.suppress(OSError):
             while line := await reader.readline():
                 message = json.loads(line)
@@ -165,3 +167,4 @@ class WorkerProcess:
                     self._began()
                 elif (question := self._questions.get(message["number"])) is not None and not question.done():
                     question.set_result(message)
+        self._writer = None

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from leaseforge import reads
+from leaseforge import Client, reads
 from leaseforge.jobs import JobState
 from leaseforge.store import SyncStore
+from leaseforge_worker.loader import load_tasks
 from tests.support import Process, eventually_sync, free_port, unavailable
 
 ROOT = Path(__file__).parents[2]
@@ -67,11 +69,25 @@ def test_the_five_minutes_work_as_printed(
     assert running.wait(within_s=60) == 0
 
 
-def test_python_examples_compile_and_name_what_exists() -> None:
-    for example in blocks("Five minutes", "python"):
-        imports = [line for line in example.splitlines() if line.startswith(("import ", "from "))]
-        exec("\n".join(imports), {})
-        compile(example, "README.md", "exec")
+def test_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_url: str) -> None:
+    [tasks] = re.findall(r"<<'PYTHON'\n(.*?)^PYTHON$", "".join(blocks("Five minutes", "sh")), re.MULTILINE | re.DOTALL)
+    middleware, trial, program, producer = blocks("Five minutes", "python")
+    (tmp_path / "mytasks.py").write_text(tasks + middleware)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        loaded = load_tasks(["mytasks"], folder=tmp_path)
+        assert [type(one).__name__ for one in loaded.around("send_email")] == ["Announced"]
+        namespace: dict[str, Any] = {}
+        exec(trial, namespace)
+        namespace["test_a_mail_is_sent"]()
+        for example in (program, producer):
+            assert "redis://127.0.0.1:6379/0" in example
+            exec(example.replace("redis://127.0.0.1:6379/0", redis_url), {})
+    finally:
+        sys.modules.pop("mytasks", None)
+
+    with Client(redis_url) as client:
+        assert client.queue("mail").counts[JobState.READY] == 1
 
 
 def test_relative_links_of_every_page_lead_to_a_file() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -112,6 +113,25 @@ def _fds() -> dict[int, str]:
         with contextlib.suppress(OSError):  # the one that lists them
             found[int(entry.name)] = str(entry.readlink())
     return found
+
+
+@task(isolate=True)
+def shuts_its_mouth(ctx: Context) -> None:
+    """Ends the connection to the worker and goes on."""
+    fd = next(number for number, what in _fds().items() if what.startswith("socket:"))
+    with socket.socket(fileno=os.dup(fd)) as channel:
+        channel.shutdown(socket.SHUT_WR)
+    time.sleep(600)
+
+
+left_behind: list[bytearray] = []
+
+
+@task(isolate=True, memory_mb=64)
+def leaks(ctx: Context, payload: int) -> int:
+    """Leaves so many MiB behind."""
+    left_behind.append(bytearray(payload * 1024 * 1024))
+    return os.getpid()
 
 
 @task(isolate=True, memory_mb=64)

@@ -15,13 +15,15 @@ from tests.worker.builders import Clock, claimed, held
 class Runner:
     """Attempts over the given tasks, and what they ended with."""
 
-    def __init__(self, *tasks: AnyTask, slots: int = 4, defaults: Policy | None = None) -> None:
+    def __init__(
+        self, *tasks: AnyTask, slots: int = 4, defaults: Policy | None = None, registry: Registry | None = None
+    ) -> None:
         self.clock = Clock()
         self.ended: list[Held] = []
         self.worn_out = 0
         self.meters = Meters(types=frozenset(one.name for one in tasks))
         self.attempts = Attempts(
-            Registry(tasks),
+            registry or Registry(tasks),
             defaults or Policy(),
             slots=slots,
             ended=self.ended.append,

@@ -5,6 +5,7 @@ the handler lets the interpreter go. It ends when it is killed or when the worke
 """
 
 import asyncio
+import contextlib
 import contextvars
 import ctypes
 import os
@@ -43,6 +44,7 @@ from leaseforge_worker.frames import (
 from leaseforge_worker.outcomes import Failure
 
 _PR_SET_PDEATHSIG = 1
+_M_ARENA_MAX = -8
 _READ_BYTES = 256 * 1024
 
 
@@ -59,7 +61,11 @@ def main(fd: int, parent: int) -> None:
 def _die_with(parent: int) -> None:
     """Lets the kernel kill this process with its worker, even while C code keeps the interpreter."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            # Else each thread reserves 64 MiB of address space, which is what attempts are measured by.
+            libc.mallopt(_M_ARENA_MAX, 1)
     if os.getppid() != parent:
         os._exit(1)
 
@@ -86,9 +92,9 @@ class Child:
         except BaseException as error:  # whatever an author's module raises, SystemExit too
             self._voice.send(Unfit(_why(error)))
             return
+        threading.Thread(target=self._listen, name="worker", daemon=True).start()
         usage = Usage()
         self._voice.send(Ready())
-        threading.Thread(target=self._listen, name="worker", daemon=True).start()
         while True:
             run = self._runs.get()
             end = self._attempt(run, usage)

@@ -127,13 +127,14 @@ class ChildProcess(asyncio.Protocol):
         except (BadFrame, msgspec.MsgspecError) as error:
             self.kill(f"it said what no child says: {error}")
 
+    def eof_received(self) -> bool:
+        """Nothing more will be heard of it: it is dead, or of no use. Our end stays open until that is clear."""
+        self._fall_silent()
+        return True
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its end of the socket is closed. It is dead, or as good as dead: nothing could be heard of it any more."""
-        self._closed = True
-        if self.returncode is None:
-            self._loop.call_later(_LAST_WORDS_S, self._cut_off)  # most are dead already, and about to be reaped
-        else:
-            self._tell()
+        """The same, and nothing more can be said to it."""
+        self._fall_silent()
 
     async def _connect(self) -> None:
         await self._loop.create_unix_connection(lambda: self, sock=self._ours)
@@ -149,6 +150,15 @@ class ChildProcess(asyncio.Protocol):
             self._reaped = True
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for this any more
             self._loop.call_soon_threadsafe(self._died, returncode)
+
+    def _fall_silent(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self.returncode is None:
+            self._loop.call_later(_LAST_WORDS_S, self._cut_off)  # most are dead already, and about to be reaped
+        else:
+            self._tell()
 
     def _cut_off(self) -> None:
         if self.returncode is None:

@@ -12,7 +12,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from leaseforge.store import connect_sync
+from tests.faults.ledger import Ledger
+from tests.faults.produced import Produced
+from tests.faults.workers import Crew
+from tests.soak.drains import drain_again_and_again
+from tests.soak.holding import Load, hold
 from tests.soak.idle import measure_idle
+from tests.soak.memory import watch_memory
 from tests.soak.wakeups import SHAPES, provoke
 from tests.support import OwnServer, Process, start_server
 
@@ -66,6 +72,31 @@ def wakeups(words: argparse.Namespace) -> None:
         print(shape, done, flush=True)
 
 
+def holding(words: argparse.Namespace) -> None:
+    load = Load(
+        sleeps=words.sleeps,
+        blocks=words.blocks,
+        computes=words.computes,
+        computes_apart=words.computes_apart,
+        seconds=words.seconds,
+    )
+    with a_bench() as bench, connect_sync(bench.url) as store:
+        print(hold(bench.start, store, bench.url, load))
+
+
+def memory(words: argparse.Namespace) -> None:
+    with a_bench() as bench, connect_sync(bench.url) as store:
+        print(watch_memory(bench.start, store, bench.url, jobs=words.jobs))
+
+
+def drains(words: argparse.Namespace) -> None:
+    with a_bench() as bench, connect_sync(bench.url) as store:
+        ledger, produced = Ledger(bench.folder), Produced()
+        crew = Crew(bench.start, bench.url, ledger)
+        chance = random.Random(words.seed)
+        print(drain_again_and_again(crew, store, ledger, produced, times=words.times, chance=chance))
+
+
 def main(words: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     runs = parser.add_subparsers(required=True)
@@ -74,10 +105,21 @@ def main(words: Sequence[str]) -> None:
         own = runs.add_parser(run.__name__, help=about)
         own.set_defaults(run=run)
         for name, default in sizes.items():
-            own.add_argument(f"--{name}", type=type(default), default=default)
+            own.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
 
     add(idle, "what idle workers ask of Redis, and how soon they wake", workers=1, seconds=60.0, jobs=500)
     add(wakeups, "jobs that come while workers go idle", tries=100_000, seed=1)
+    add(
+        holding,
+        "a worker that holds many jobs for long",
+        sleeps=500,
+        blocks=488,
+        computes=4,
+        computes_apart=8,
+        seconds=600.0,
+    )
+    add(memory, "a worker's memory over many jobs", jobs=200_000)
+    add(drains, "workers told to go under load", times=50, seed=1)
     chosen = parser.parse_args(words)
     chosen.run(chosen)
 

@@ -16,6 +16,7 @@ JOB = job_number(1)
 ENDS = {
     "complete": "completed",
     "fail": "retrying",
+    "crash": "retrying",
     "release": "ready",
     "cancelled": "cancelled",
 }

@@ -42,7 +42,7 @@ def test_settling_again_changes_nothing(line: LiveQueue) -> None:
     with line.unchanged():
         answers = [line.settle(claimed, outcome, result=b"second") for outcome in Outcome]
 
-    assert answers == [Answer.ALREADY_DONE] * 4
+    assert answers == [Answer.ALREADY_DONE] * len(Outcome)
 
 
 def test_a_settlement_twice_in_one_call_counts_once(line: LiveQueue) -> None:

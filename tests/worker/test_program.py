@@ -11,7 +11,9 @@ import structlog
 
 from leaseforge import Client, Context, JobState, Registry, task
 from leaseforge.errors import SettingsError, StoreUnavailable
+from leaseforge.tasks import TaskError
 from leaseforge_worker import attempt
+from leaseforge_worker.background import Startable
 from leaseforge_worker.health import AddressInUse
 from leaseforge_worker.program import program_settings
 from leaseforge_worker.queues import QueueChoice, parse_queues
@@ -96,6 +98,43 @@ def test_start_raises_what_run_would_raise(redis_url: str) -> None:
         busy = Worker.of([double], redis_url=redis_url, metrics_address="{}:{}".format(*worker.health_address))
         with pytest.raises(AddressInUse):
             busy.start()
+
+
+def test_an_isolated_task_that_no_child_process_can_find_is_refused_at_once(redis_url: str) -> None:
+    @task(isolate=True)
+    def inside(ctx: Context) -> None: ...
+
+    with pytest.raises(TaskError, match="'inside' cannot run in a child process: it is made inside a function"):
+        Worker.of([inside], redis_url=redis_url)
+
+
+class Crashing(Startable):
+    """Claims, and crashes when it is asked to stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+
+    @property
+    def is_claiming(self) -> bool:
+        return True
+
+    def ask_to_stop(self) -> None:
+        self.asked.set()
+
+    async def _run(self) -> int:
+        await asyncio.to_thread(self.asked.wait, 20)
+        raise LookupError("crashed")
+
+
+def test_what_ended_a_worker_is_raised_to_everybody_who_stops_it() -> None:
+    worker = Crashing().start()
+
+    for _ in range(2):
+        with pytest.raises(LookupError, match="crashed"):
+            worker.stop()
+    with pytest.raises(LookupError, match="crashed"), Crashing():
+        pass
 
 
 def test_a_worker_runs_once(redis_url: str) -> None:

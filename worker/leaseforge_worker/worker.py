@@ -60,8 +60,8 @@ class Worker(Startable):
             ...
 
     Signals are the business of whoever owns the process (see leaseforge_worker.run), and so is what becomes of log
-    lines, which go through structlog. `began` is called once, in
-    the loop, when the worker takes up work.
+    lines, which go through structlog. `began` is called once, in the loop, when the worker takes up work. Raises
+    TaskError if a child process could not find an isolated task.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Worker(Startable):
         began: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
+        tasks.whereabouts()
         self.run_id = run_id or new_run_id()
         self.meters = Meters(types=frozenset(tasks.names()))
         self.link = Link()
@@ -255,9 +256,7 @@ class Worker(Startable):
             meters=self.meters,
         )
 
-    def _ticker(
-        self, custody: Custody, store: Store, registration: Registration, forwarding: Forwarding
-    ) -> Ticker:
+    def _ticker(self, custody: Custody, store: Store, registration: Registration, forwarding: Forwarding) -> Ticker:
         policy = self._settings.policy
         return Ticker(
             store=store,

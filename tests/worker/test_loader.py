@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from leaseforge.tasks import Registry
+from leaseforge_worker.demo import TASKS as DEMO
 from leaseforge_worker.loader import LoadError, load_tasks
 
 Write = Callable[[str, str], None]
@@ -174,3 +175,15 @@ def test_middleware_that_a_task_cannot_wait_for_is_told_in_one_line(write: Write
 
     with pytest.raises(LoadError, match=r"task 'b\.two' is a `def`: nothing there can wait for Hooks\.after"):
         load_tasks(["author_hooks", "author_tasks"], folder=tmp_path)
+
+
+def test_tasks_that_join_an_authors_later_are_left_alone(write: Write, tmp_path: Path) -> None:
+    write("author_hooks.py", HOOKS + "    async def after(self, ctx, result): ...\nouter = Hooks('outer')\n")
+    write("author_tasks.py", "from leaseforge import task\n@task\nasync def t(ctx): ...\n")
+
+    registry = load_tasks(["author_hooks", "author_tasks"], folder=tmp_path)
+    for one in DEMO:
+        registry.add(one)
+
+    assert [type(one).__name__ for one in registry.around("t")] == ["Hooks"]
+    assert registry.around("generate_pdf") == ()

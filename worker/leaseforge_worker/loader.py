@@ -34,10 +34,12 @@ def load_tasks(targets: Sequence[str], *, folder: Path | None = None) -> Registr
         beside += [value for value in vars(module).values() if isinstance(value, Middleware)]
     if targets and not found:
         raise LoadError(f"no tasks in {', '.join(targets)}: middleware alone runs no jobs")
+    of_all = _of_all(beside, found)
     try:
-        registry = Registry(middleware=_of_all(beside, found))
+        registry = Registry()
         for task, around in found:
-            registry.add(task, middleware=around)
+            # Given to each task and not to the registry: demo tasks, which may join it, are none of the author's.
+            registry.add(task, middleware=(*of_all, *around))
         registry.whereabouts()
     except TaskError as error:
         raise LoadError(str(error)) from error

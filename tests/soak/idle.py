@@ -71,9 +71,8 @@ def _wake_one(store: SyncStore) -> float:
     time.sleep(random.uniform(0.02, 0.08))
     sent = time.monotonic()
     job_id = store.run(operations.enqueue(new_job("stamp"))).id
-    job = eventually_sync(
-        lambda: (found := store.run(reads.job(job_id))).state is JobState.COMPLETED and found, within_s=30
-    )
-    assert job.result is not None
-    started: float = json.loads(job.result)
+    eventually_sync(lambda: store.run(reads.job(job_id)).state is JobState.COMPLETED, within_s=30)
+    result = store.run(reads.job(job_id)).result
+    assert result is not None
+    started: float = json.loads(result)
     return (started - sent) * 1000

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import linear_regression
 
 from leaseforge import operations, reads
 from leaseforge.jobs import JobState, NewJob
@@ -33,10 +34,8 @@ class Memory:
     @property
     def bytes_per_job(self) -> float:
         """The slope of a straight line through the steady samples."""
-        jobs, sizes = zip(*self.steady, strict=True)
-        middle, height = sum(jobs) / len(jobs), sum(sizes) / len(sizes)
-        rise = sum((x - middle) * (y - height) for x, y in self.steady)
-        return rise / sum((x - middle) ** 2 for x in jobs)
+        jobs, sizes = [job for job, _ in self.steady], [size for _, size in self.steady]
+        return linear_regression(jobs, sizes).slope
 
     def __str__(self) -> str:
         (first, before), (last, after) = self.steady[0], self.steady[-1]

@@ -17,7 +17,7 @@ from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
-from leaseforge_api.routes import audit, auth, jobs, openapi, probes, queues, system, workers
+from leaseforge_api.routes import audit, auth, jobs, openapi, probes, queues, system, tokens, workers
 from leaseforge_api.schemas.pages import Cursors, page_of
 from leaseforge_api.services import build_services
 from leaseforge_api.settings import ServerSettings
@@ -86,6 +86,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                     openapi.router,
                     queues.router,
                     system.router,
+                    tokens.router,
                     workers.router,
                 ],
                 opt={AUTH: "bearer"},
@@ -100,6 +101,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "tokens": _always(services.tokens),
+            "api_tokens": _always(services.api_tokens),
             "page": Provide(page_of(Cursors(settings.auth.auth_secret))),
             "server_settings": _always(settings),
             "identity": Provide(caller_identity, sync_to_thread=False),

@@ -74,6 +74,9 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     auth.NotAuthenticated: _Kind(401, "not-authenticated", "Authentication is required"),
     auth.NotPermitted: _Kind(403, "not-permitted", "Not allowed"),
     auth.CrossSiteRequest: _Kind(403, "cross-site-request", "The request was not sent by this console"),
+    auth.TokenNotFound: _Kind(404, "token-not-found", "No such token"),
+    auth.TokenNameTaken: _Kind(409, "token-name-taken", "The name is taken"),
+    auth.TooManyTokens: _Kind(409, "too-many-tokens", "There are too many tokens"),
     auth.TryAgainLater: _Kind(429, "try-again-later", "Too many requests"),
     RequestEntityTooLarge: _Kind(
         413, "body-too-large", "The request is too large", "the body is larger than this path accepts"

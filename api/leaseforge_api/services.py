@@ -6,6 +6,7 @@ from leaseforge.store import Store
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.api_tokens import ApiTokens
 from leaseforge_auth.audit.chain import Chain
 from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.cookies import session_cookie
@@ -24,6 +25,7 @@ class Services:
     passwords: Passwords
     accounts: Accounts
     tokens: AccessTokens
+    api_tokens: ApiTokens
     sessions: Sessions
     authenticate: Authenticate
 
@@ -36,14 +38,17 @@ def build_services(settings: ServerSettings, store: Store) -> Services:
     absolute_s = int(auth.session_absolute_s)
     cookie = session_cookie(is_secure=auth.is_https, root_path=auth.root_path, max_age_s=absolute_s)
     sessions = Sessions(store, cookie=cookie, idle_s=int(auth.session_idle_s), absolute_s=absolute_s)
+    api_tokens = ApiTokens(store)
     return Services(
         store=store,
         passwords=passwords,
         accounts=Accounts(store, passwords=passwords, throttle=LoginThrottle(store)),
         tokens=tokens,
+        api_tokens=api_tokens,
         sessions=sessions,
         authenticate=Authenticate(
             tokens=tokens,
+            api_tokens=api_tokens,
             sessions=sessions,
             trail=AuditTrail(store, Chain(auth.auth_secret), keep=auth.audit_keep),
             web_url=auth.web_url,

@@ -4,6 +4,9 @@ AuthError
 ├── NotAuthenticated     no credential, or one that is not valid (any more)
 ├── NotPermitted         known, but not allowed to do this
 ├── CrossSiteRequest     a browser was sent here by another site, or the form's token is missing or old
+├── TokenNotFound        no API token of this id, or not the caller's
+├── TokenNameTaken       a service token of this name lives
+├── TooManyTokens        the account has as many API tokens as it may
 └── TryAgainLater        too many attempts, or too many password checks waiting
     ├── TooManyAttempts
     └── TooBusy
@@ -37,6 +40,27 @@ class CrossSiteRequest(AuthError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class TokenNotFound(AuthError):
+    """No API token of this id, or not one the caller may touch."""
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"no token {token_id}")
+
+
+class TokenNameTaken(AuthError):
+    """A service token of this name lives: names tell services apart."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a service token named {name!r}: revoke it first, or choose another name")
+
+
+class TooManyTokens(AuthError):
+    """The account has as many API tokens as it may."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"an account has at most {most} API tokens: revoke one first")
 
 
 class TryAgainLater(AuthError):

@@ -11,14 +11,15 @@ from leaseforge_auth.roles import Role
 class Identity:
     """The caller of one request, with the roles the account has now, not those it had at login.
 
-    `kind` says which credential was shown. `csrf_token` is what forms of this browser session must carry; empty for
-    a token, which no browser sends by itself.
+    `kind` says which credential was shown: the console's session, an access token from a login, or an API token.
+    A service token's `username` is `service:` and its name. `csrf_token` is what forms of this browser session must
+    carry; empty for a token, which no browser sends by itself.
     """
 
     username: str
     roles: tuple[Role, ...]
     permissions: frozenset[Permission]
-    kind: Literal["session", "token"]
+    kind: Literal["session", "token", "api_token"]
     csrf_token: str = field(default="", repr=False)
 
     def can(self, permission: str) -> bool:

@@ -29,6 +29,22 @@ def spent_token(jti: str) -> str:
     return system_key(f"spent:{jti}")
 
 
+API_TOKENS = system_key("tokens")
+"""Zset: ids of all API tokens by the time they were made."""
+SERVICES = system_key("services")
+"""Hash: names of service tokens -> id."""
+
+
+def api_token(token_id: str) -> str:
+    """Hash: digest, name, kind, owner, roles, permissions, created_at, expires_at, last_used_at."""
+    return system_key(f"token:{token_id}")
+
+
+def api_tokens_of(username: str) -> str:
+    """Zset: ids of the API tokens an account made, by the time they were made."""
+    return system_key(f"tokens:{username}")
+
+
 def attempts(*who: str) -> str:
     """Hash: failures, until. Of an account from an address, or of an address; a digest, for both are chosen freely."""
     return system_key(f"attempts:{_digest(*who)}")

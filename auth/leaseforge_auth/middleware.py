@@ -12,6 +12,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from leaseforge_auth import csrf, guards
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.addresses import Network, request_address
+from leaseforge_auth.api_tokens import PREFIX, ApiTokens
 from leaseforge_auth.audit import action as audit
 from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.errors import AuthError, NotAuthenticated, NotPermitted
@@ -35,12 +36,14 @@ class Authenticate(ASGIMiddleware):
         self,
         *,
         tokens: AccessTokens,
+        api_tokens: ApiTokens,
         sessions: Sessions,
         trail: AuditTrail,
         web_url: str,
         trusted_proxies: Sequence[Network] = (),
     ) -> None:
         self.tokens = tokens
+        self.api_tokens = api_tokens
         self.sessions = sessions
         self.trail = trail
         self.web_url = web_url
@@ -68,8 +71,10 @@ class Authenticate(ASGIMiddleware):
             raise NotAuthenticated("log in at /api/auth/login and send the token as `Authorization: Bearer ...`")
         if scheme.lower() != "bearer":
             raise NotAuthenticated("only bearer tokens are accepted here", had_credential=True)
-        identity, claims = await self.tokens.identify(token.strip())
-        request.scope["user"], request.scope["auth"] = identity, claims
+        shown = token.strip()
+        known = self.api_tokens if shown.startswith(PREFIX) else self.tokens
+        identity, request.scope["auth"] = await known.identify(shown)
+        request.scope["user"] = identity
         await _admit(request, identity, opt)
 
     async def _let_in_by_session(self, request: Request[Any, Any, Any], opt: Mapping[str, Any]) -> None:

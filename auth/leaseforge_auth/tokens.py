@@ -32,6 +32,11 @@ class Claims:
     jti: str
     expires_at: int
 
+    @property
+    def expires_at_ms(self) -> int:
+        """The same in ms."""
+        return self.expires_at * 1000
+
 
 class TokenKeys:
     """Signs with the newest secret and accepts all: put a new one in front, drop the old one a lifetime later."""

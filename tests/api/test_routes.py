@@ -35,7 +35,15 @@ class Route:
     @property
     def path(self) -> str:
         filled = self.template
-        for name, value in (("job_id", MISSING_ID), ("name", "nowhere"), ("worker_id", "none"), ("digest", "0")):
+        for name, value in (
+            ("job_id", MISSING_ID),
+            ("name", "nowhere"),
+            ("worker_id", "none"),
+            ("token_id", "none"),
+            ("session_id", "none"),
+            ("username", "nobody"),
+            ("digest", "0"),
+        ):
             filled = filled.replace(f"{{{name}}}", value)
         return filled.replace("{file_path}", "missing.css")
 

@@ -8,6 +8,7 @@ import redis
 from leaseforge.calls import Call
 from leaseforge.store import Store
 from leaseforge_auth import calls
+from leaseforge_auth.api_tokens import TokenKind, _create, _list, _read, _revoke
 from leaseforge_auth.audit import calls as audit
 from leaseforge_auth.audit.chain import Head
 from leaseforge_auth.audit.entries import Step
@@ -27,6 +28,10 @@ CALLS: list[Call[Any]] = [
     audit.append(Head(), Head(1, "mac", "seal"), [audit.Linked(b"{}", "mac", "kid", "action", Step.INTENT)]),
     audit.trim(Head(1, "mac", "seal")),
     audit.read_back(),
+    _read("0123456789abcdef", "digest"),
+    _create("id", digest="x", name="n", kind=TokenKind.SERVICE, owner="ada", roles=[], permissions=[], ttl_ms=1000),
+    _list(None, offset=0, count=1),
+    _revoke("id", owner=""),
 ]
 
 

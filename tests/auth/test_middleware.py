@@ -10,6 +10,7 @@ from litestar import Litestar, Request, Response, get
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.access import AccessTokens
+from leaseforge_auth.api_tokens import ApiTokens
 from leaseforge_auth.audit.chain import Chain
 from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.cookies import session_cookie
@@ -60,7 +61,7 @@ async def sessions(store: Store) -> Sessions:
 @pytest.fixture
 async def protection(store: Store, tokens: AccessTokens, sessions: Sessions) -> Authenticate:
     trail = AuditTrail(store, Chain(["0123456789abcdef0123456789abcdef"]), keep=1_000)
-    return Authenticate(tokens=tokens, sessions=sessions, trail=trail, web_url="")
+    return Authenticate(tokens=tokens, api_tokens=ApiTokens(store), sessions=sessions, trail=trail, web_url="")
 
 
 @pytest.fixture

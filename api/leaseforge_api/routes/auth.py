@@ -12,6 +12,7 @@ from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest,
 from leaseforge_api.schemas.values import instant_of
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
+from leaseforge_auth.api_tokens import ApiTokens, Shown
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.guards import any_identity, public
@@ -48,16 +49,24 @@ def login_methods() -> LoginMethods:
 
 
 @get("/me", sync_to_thread=False, **any_identity())
-def me(request: Request[Identity, Claims, Any], identity: NamedDependency[Identity]) -> Me:
+def me(request: Request[Identity, Claims | Shown, Any], identity: NamedDependency[Identity]) -> Me:
     """The account behind the token, with what it may do now."""
     shown = user(identity)
-    return Me(shown.username, shown.roles, shown.permissions, instant_of(request.auth.expires_at))
+    ends_ms = request.auth.expires_at_ms
+    return Me(shown.username, shown.roles, shown.permissions, None if ends_ms is None else instant_of(ends_ms / 1000))
 
 
 @post("/logout", status_code=204, **any_identity(audit="logout"))
-async def logout(request: Request[Identity, Claims, Any], tokens: NamedDependency[AccessTokens]) -> None:
-    """Ends the token that was shown."""
-    await tokens.revoke(request.auth, now_s=time.time())
+async def logout(
+    request: Request[Identity, Claims | Shown, Any],
+    tokens: NamedDependency[AccessTokens],
+    api_tokens: NamedDependency[ApiTokens],
+) -> None:
+    """Ends the token that was shown, whichever kind it is."""
+    if isinstance(request.auth, Shown):
+        await api_tokens.revoke(request.auth.id, owner=None)
+    else:
+        await tokens.revoke(request.auth, now_s=time.time())
 
 
 router = Router("/auth", route_handlers=[login, login_methods, me, logout], tags=["auth"])

@@ -34,12 +34,12 @@ class LoginAnswer(Struct, frozen=True):
 
 
 class Me(Struct, frozen=True):
-    """The caller, and when the token shown ends."""
+    """The caller, and when the token shown ends; null for one that does not."""
 
     username: str
     roles: list[str]
     permissions: list[str]
-    expires_at: Instant
+    expires_at: Instant | None
 
 
 class LoginMethods(Struct, frozen=True):

@@ -6,6 +6,7 @@
 import asyncio
 import os
 import sys
+from unittest.mock import patch
 
 from leaseforge.context import Context
 from leaseforge.settings import read
@@ -31,14 +32,14 @@ def main(url: str, queues: str, slots: str, fifo: str) -> int:
         if payload:
             await asyncio.sleep(payload)
 
-    Ticker.run = no_ticks  # type: ignore[method-assign]  # the worker builds its ticker itself
     settings = {
         "LEASEFORGE_REDIS_URL": url,
         "LEASEFORGE_WORKER_QUEUES": queues,
         "LEASEFORGE_WORKER_CONCURRENCY": slots,
         "LEASEFORGE_METRICS_ADDR": "off",
     }
-    return run_worker(read(WorkerSettings, settings), Registry([tell]))
+    with patch.object(Ticker, "run", no_ticks):  # the worker builds its ticker itself
+        return run_worker(read(WorkerSettings, settings), Registry([tell]))
 
 
 if __name__ == "__main__":

@@ -78,6 +78,17 @@ def main(
 
 def _run_all(bench: Bench, workloads: Iterable[Workload], asked: int, rounds: int) -> dict[str, Runs]:
     runs = {work.name: Runs(work.jobs(asked)) for work in workloads}
+    try:
+        _run_rounds(bench, workloads, runs, rounds)
+    except KeyboardInterrupt:
+        click.echo("interrupted: what follows is what was measured until then", err=True)
+        for run in runs.values():
+            if len(run.ours) < rounds:
+                run.failures.append("interrupted")
+    return runs
+
+
+def _run_rounds(bench: Bench, workloads: Iterable[Workload], runs: dict[str, Runs], rounds: int) -> None:
     began = time.monotonic()
     for number in range(1, rounds + 1):
         floors: dict[tuple[Side, int], Figures] = {}
@@ -97,7 +108,6 @@ def _run_all(bench: Bench, workloads: Iterable[Workload], asked: int, rounds: in
             run.ours.append(ours)
             if work.floor is not None:
                 run.floor.append(floor)
-    return runs
 
 
 def _run(bench: Bench, side: Side, jobs: int) -> Figures:

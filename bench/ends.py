@@ -14,7 +14,7 @@ from leaseforge import Client, JobState, new_job
 from leaseforge.limits import CHUNK, MAX_BULK
 
 _STORED_A_SECOND = 5_000
-_READY_WITHIN_S = 2.0
+_READY_WITHIN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,11 +189,12 @@ def test_a_second_signal_ends_all_at_once(parent: Callable[..., Parent]) -> None
     held = running.start_holding(2)
     pids = running.pids()
 
-    running.process.signal(signal.SIGTERM)
+    for _ in range(2):  # as a program above us does that passes on what all get: still one request
+        running.process.signal(signal.SIGTERM)
     eventually_sync(lambda: len(events(running.process, "worker_draining")) == 2, within_s=20)
-    running.process.signal(signal.SIGTERM)
+    running.process.signal(signal.SIGINT)
 
-    assert running.process.wait() == 128 + signal.SIGTERM
+    assert running.process.wait() == 128 + signal.SIGINT
     assert not any(map(is_alive, pids))
     assert {running.job(job_id).state for job_id in held} == {JobState.RUNNING}  # recovered when the lease ends
 

@@ -12,6 +12,7 @@ from leaseforge_worker.health import HealthServer
 from leaseforge_worker.pauses import Pauses
 from leaseforge_worker.process import End, ProcessState, WorkerProcess
 from leaseforge_worker.settings import WorkerSettings
+from leaseforge_worker.stop_signals import StopSignals
 from leaseforge_worker.whole import Whole
 from leaseforge_worker.worker import OK, WORN_OUT
 
@@ -69,6 +70,7 @@ class Processes:
         self._failed_starts = 0
         self._failure: ProcessesFailed | None = None
         self._statuses = [OK]
+        self._signals = StopSignals()
         self._hasty_status = OK
         self._processes = [
             WorkerProcess(number, command, began=self._began) for number in range(1, settings.processes + 1)
@@ -112,13 +114,13 @@ class Processes:
 
     def _signalled(self, number: int) -> None:
         """Passes a signal on. A terminal sends Ctrl-C to the processes as well: they take it as one request."""
-        if not self._stop.is_set():
+        if self._signals.ask_for_haste(number):
+            self._hasty_status = 128 + number
+            for process in self._processes:
+                process.kill()
+        elif not self._stop.is_set():
             log.info(events.PROCESSES_STOPPING, signal=signal.Signals(number).name)
             self.ask_to_stop()
-            return
-        self._hasty_status = 128 + number
-        for process in self._processes:
-            process.kill()
 
     async def _keep(self, process: WorkerProcess) -> None:
         """Starts a process and starts it again, until it is to stay away."""

@@ -1,7 +1,6 @@
 """A worker process: signals, exit status, and an end that nothing a handler does can hold up."""
 
 import asyncio
-import itertools
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from leaseforge.tasks import Registry
 from leaseforge_worker.channel import ParentChannel
 from leaseforge_worker.loops import OwnLoop
 from leaseforge_worker.settings import WorkerSettings
+from leaseforge_worker.stop_signals import StopSignals
 from leaseforge_worker.worker import Worker
 
 log = structlog.get_logger()
@@ -29,10 +29,10 @@ _TIDY_S = 1.0
 def run_worker(settings: WorkerSettings, tasks: Registry, *, parent: ParentChannel | None = None) -> int:
     """Runs one worker until it is told to stop; the exit status of the process.
 
-    The first SIGTERM or SIGINT drains; a second one ends the process at once with 128 + its number. Under a `parent`
-    haste is the parent's business: a terminal or a service manager signals all processes, and the parent passes it on.
-    A handler that cannot be stopped does not hold up the end: if one is left, the process ends here
-    and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
+    The first SIGTERM or SIGINT drains; a second one ends the process at once with 128 + its number (but for an echo,
+    see StopSignals). Under a `parent` haste is the parent's business: a terminal or a service manager signals all
+    processes, and the parent passes it on. A handler that cannot be stopped does not hold up the end: if one is left,
+    the process ends here and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
     """
     logs.configure(settings.log_level)
     own = OwnLoop()
@@ -57,10 +57,10 @@ def run_worker(settings: WorkerSettings, tasks: Registry, *, parent: ParentChann
 @contextmanager
 def _stopping_signals(stop: Callable[[], None], is_led: Callable[[], bool]) -> Iterator[None]:
     """Python's own signal handlers, because those of the event loop wait while a handler blocks it."""
-    arrivals = itertools.count()
+    signals = StopSignals()
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if not is_led() and next(arrivals):  # one indivisible step: handlers of two signals may interrupt each other
+        if not is_led() and signals.ask_for_haste(number):
             os._exit(128 + number)
         stop()
 

@@ -325,6 +325,15 @@ async def test_middleware_surrounds_a_handler_in_its_process(running: Run) -> No
     assert said.lines == (f"outer {pid}", f"own {pid}")
 
 
+async def test_what_a_handler_prints_goes_to_standard_error(running: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    await running(tasks.prints).settlement("prints")
+
+    said = capfd.readouterr()
+    assert "printed by a handler" in said.err
+    assert "written by a handler" in said.err
+    assert "by a handler" not in said.out
+
+
 async def test_a_program_makes_tasks_of_importable_functions(running: Run) -> None:
     assert await result(running(task(name="shout", isolate=True)(tasks.bare)), "shout", "hi") == "HI"
 

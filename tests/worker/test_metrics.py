@@ -11,6 +11,7 @@ GAUGES = Gauges(
     buffered=1,
     held=3,
     abandoned=0,
+    children=0,
     degraded=True,
     loop_ages_s={"tick": 0.5},
     loop_crashes={"tick": 2},

@@ -85,6 +85,7 @@ class Gauges:
     buffered: int
     held: int
     abandoned: int
+    children: int
     degraded: bool
     loop_ages_s: dict[str, float]
     loop_crashes: dict[str, int]
@@ -114,6 +115,7 @@ class Exposition:
         yield _gauge("leaseforge_worker_buffered_jobs", "Jobs claimed ahead that wait for a slot", now.buffered)
         yield _gauge("leaseforge_worker_held_jobs", "Leases this worker holds", now.held)
         yield _gauge("leaseforge_worker_abandoned_attempts", "Attempts given up that still go on", now.abandoned)
+        yield _gauge("leaseforge_worker_child_processes", "Processes there are for isolated tasks", now.children)
         yield _gauge("leaseforge_worker_degraded", "1 while Redis cannot be reached", int(now.degraded))
         ages = GaugeMetricFamily(
             "leaseforge_worker_loop_age_seconds", "Time since a loop's last sign of life", labels=["loop"]

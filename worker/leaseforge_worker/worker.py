@@ -329,6 +329,7 @@ class Worker(Startable):
             buffered=custody.pool.buffered if custody else 0,
             held=len(custody.held) if custody else 0,
             abandoned=custody.attempts.abandoned if custody else 0,
+            children=custody.attempts.children if custody else 0,
             degraded=self.link.degraded,
             loop_ages_s=self.pulse.ages_s(),
             loop_crashes=dict(self.pulse.crashes),

@@ -135,3 +135,22 @@ def test_an_unknown_workload_is_a_usage_error() -> None:
 
     assert ended.exit_code == 2
     assert "enqueue, in bulk" in ended.output
+
+
+def test_an_interrupted_run_keeps_what_it_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def impatient(_bench: Bench, jobs: int) -> Figures:
+        seen.append(jobs)
+        if len(seen) > 2:
+            raise KeyboardInterrupt
+        return {"per_second": float(jobs), "redis_us": 1.0, "commands": 1.0, "python_us": 1.0}
+
+    monkeypatch.setattr(command, "WORKLOADS", (Workload("short", impatient, impatient),))
+
+    ended = CliRunner().invoke(command.main, ["--jobs", "40", "--rounds", "5", "--results", str(tmp_path)])
+
+    assert ended.exit_code == 1, ended.output
+    assert "short: FAILED: interrupted" in ended.output
+    [file] = tmp_path.glob("*.json")
+    assert '"per_second": 40.0' in file.read_text(encoding="utf-8")

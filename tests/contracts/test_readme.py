@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from leaseforge import Client, reads
+from leaseforge.isolation import Isolation
 from leaseforge.jobs import JobState
 from leaseforge.store import SyncStore
 from leaseforge_worker.loader import load_tasks
@@ -71,12 +72,16 @@ def test_the_five_minutes_work_as_printed(
 
 def test_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_url: str) -> None:
     [tasks] = re.findall(r"<<'PYTHON'\n(.*?)^PYTHON$", "".join(blocks("Five minutes", "sh")), re.MULTILINE | re.DOTALL)
-    middleware, trial, program, producer = blocks("Five minutes", "python")
-    (tmp_path / "mytasks.py").write_text(tasks + middleware)
+    isolated, middleware, trial, program, producer = blocks("Five minutes", "python")
+    (tmp_path / "mytasks.py").write_text(tasks + isolated + middleware)
     monkeypatch.syspath_prepend(tmp_path)
     try:
         loaded = load_tasks(["mytasks"], folder=tmp_path)
         assert [type(one).__name__ for one in loaded.around("send_email")] == ["Announced"]
+        prime = loaded.get("largest_prime_below")
+        assert prime is not None
+        assert prime.isolation == Isolation(memory_mb=512, cpu_s=60)
+        assert prime(None, 100) == 97
         namespace: dict[str, Any] = {}
         exec(trial, namespace)
         namespace["test_a_mail_is_sent"]()

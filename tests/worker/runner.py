@@ -41,7 +41,7 @@ class Runner:
         return job
 
     async def end(self, job: Held) -> Settlement | None:
-        await eventually(lambda: job in self.ended)
+        await eventually(lambda: job in self.ended, within_s=60)  # child processes start slowly on a busy machine
         assert self.ended.count(job) == 1
         return job.settlement
 

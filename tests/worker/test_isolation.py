@@ -185,7 +185,7 @@ async def test_memory_that_attempts_leave_behind_ends_their_process(running: Run
 async def test_processor_time_is_counted_anew_for_each_job(running: Run) -> None:
     runner = running(tasks.eats_cpu)
 
-    fine = [await result(runner, "eats_cpu", 0.6) for _ in range(3)]
+    fine = [await result(runner, "eats_cpu", 0.5) for _ in range(3)]
     settlement = await runner.settlement("eats_cpu", b"30")
 
     assert len(set(fine)) == 1

@@ -210,7 +210,7 @@ def test_a_killed_process_is_started_again(parent: Callable[..., Parent]) -> Non
 
     eventually_sync(lambda: len(running.pids() - before) == 1, within_s=20)
     [ended] = events(running.process, "process_ended")
-    assert ended["how"] == "was ended by SIGKILL"
+    assert (ended["pid"], ended["how"]) == (victim, "was ended by SIGKILL")
     started = {key[1]: value for key, value in running.samples().items() if key[0].endswith("process_starts_total")}
     assert sorted(started.values()) == [1, 2]
     assert running.in_state("running") == 2

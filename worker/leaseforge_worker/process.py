@@ -45,8 +45,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one life of a process ended. `status` as a shell tells it: 128 + number when a signal ended it."""
+    """How one life of a process ended. `status` as a shell tells it: 128 + number when a signal ended it.
 
+    `pid` is None if it could not be started.
+    """
+
+    pid: int | None
     status: int
     began: bool
     lived_s: float
@@ -116,7 +120,7 @@ class WorkerProcess:
             listening.cancel()
             self._writer = None
             writer.close()
-        return End(code if code >= 0 else 128 - code, self.has_begun, time.monotonic() - started)
+        return End(self._process.pid, code if code >= 0 else 128 - code, self.has_begun, time.monotonic() - started)
 
     async def ask(self, *, metrics: bool) -> Answer | None:
         """What it says of itself, or None if it does not run or does not answer in time."""

@@ -144,6 +144,7 @@ class Processes:
             log.warning(
                 events.PROCESS_ENDED,
                 process=process.number,
+                pid=end.pid,
                 how=end.how,
                 lived_s=round(end.lived_s, 1),
                 next_start_in_s=round(pause_s, 2),
@@ -159,7 +160,7 @@ class Processes:
             end = await process.run_once()
         except OSError as error:
             log.error(events.PROCESS_ENDED, process=process.number, how=f"could not be started: {error}")
-            return End(1, began=False, lived_s=0.0)
+            return End(None, 1, began=False, lived_s=0.0)
         if self._stop.is_set():
             asked = not end.began and end.status in {128 + number for number in SIGNALS}
             self._statuses.append(OK if asked else end.status)

@@ -19,6 +19,8 @@ log = structlog.get_logger()
 TAIL_S = 1.8
 """After the drain time: how long stopped handlers may clean up and the last settlements may take. What is not through
 by then is recovered when its lease ends."""
+_CLAIM_S = 0.5
+"""How long the answer to a claim may take that was under way when the drain began, whatever the drain time."""
 _LOOK_S = 0.01
 
 
@@ -38,8 +40,11 @@ class Drain:
         log.info(events.WORKER_DRAINING, running=len(pool.running), buffered=pool.buffered, within_s=within_s)
         custody.quiet()
         custody.give_back(pool.take_waiting())
+        # A claim under way brings jobs yet: those that start are finished like the others, the rest goes back too.
+        await _until(lambda: not pool.reserved, _CLAIM_S)
+        custody.give_back(pool.take_waiting())
         left = 0
-        in_time = await _until(lambda: not pool.running, within_s)
+        in_time = await _until(lambda: not pool.running and not pool.reserved, started + within_s - time.monotonic())
         end = time.monotonic() + TAIL_S
         if not in_time:
             left = await self._release()

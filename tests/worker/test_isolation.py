@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -432,7 +433,7 @@ async def test_a_system_that_refuses_processes_fails_jobs_in_the_ordinary_way(
     def refuse(*_arguments: Any, **_options: Any) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(child_process.subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
 
     settlement = await running(tasks.who).settlement("who")
 

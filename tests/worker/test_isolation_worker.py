@@ -24,7 +24,7 @@ from tests.worker.test_isolation import is_alive, noted
 from tests.worker.workers import a_worker, all_ended, ended, enqueue, many, the_job
 
 ROOT = Path(__file__).parents[2]
-AT_ONCE = {"backoff": "fixed", "backoff_base_ms": 10}
+AT_ONCE: dict[str, Any] = {"backoff": "fixed", "backoff_base_ms": 10}
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
 

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from typing import Any
 
+from leaseforge import logs
 from leaseforge.context import Context
 from leaseforge.isolation import Whereabouts
 from leaseforge.middleware import Middleware
@@ -87,7 +88,10 @@ class Child:
     def serve(self) -> None:
         """Never returns while the worker is there."""
         try:
-            self._registry = _found(self._first().tasks)
+            begin = self._first()
+            if begin.log_level:
+                logs.configure(begin.log_level)
+            self._registry = _found(begin.tasks)
             self._tasks = {task.name: task for task in self._registry}
         except BaseException as error:  # whatever an author's module raises, SystemExit too
             self._voice.send(Unfit(_why(error)))

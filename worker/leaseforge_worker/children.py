@@ -11,6 +11,7 @@ import structlog
 
 from leaseforge import events
 from leaseforge.isolation import Isolation
+from leaseforge.logs import LEVELS
 from leaseforge.tasks import Registry
 from leaseforge_worker.child_process import ChildProcess
 from leaseforge_worker.frames import (
@@ -93,7 +94,7 @@ class Children:
         ended: Callable[[Held, End], None],
     ) -> None:
         """Raises TaskError for a task that no child could find."""
-        self._begin = Begin(tasks.whereabouts())
+        self._begin = Begin(tasks.whereabouts(), _log_level())
         self._loop = loop
         self._started = started
         self._ended = ended
@@ -277,6 +278,12 @@ class Children:
                 child.process.send(Renewed(until))
         shortest = min(held.lease_s for held in self._busy)
         self._news = self._loop.call_later(min(shortest / 5, _LONGEST_NEWS_S), self._tell_news)
+
+
+def _log_level() -> str:
+    """The level of this process's log lines, '' unless they are set up by leaseforge.logs."""
+    wrapper = structlog.get_config()["wrapper_class"]
+    return next((name for name, level in LEVELS.items() if wrapper is structlog.make_filtering_bound_logger(level)), "")
 
 
 def _lease_until(held: Held) -> float:

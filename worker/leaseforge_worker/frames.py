@@ -21,9 +21,10 @@ class BadFrame(Exception):
 
 
 class Begin(msgspec.Struct, tag=True):
-    """To a child, first of all: the tasks it is to find."""
+    """To a child, first of all: the tasks it is to find. `log_level` as the worker has it, '' if its log is not ours."""
 
     tasks: tuple[Whereabouts, ...]
+    log_level: str
 
 
 class Run(msgspec.Struct, tag=True):

@@ -153,18 +153,21 @@ def exchange(
     """
     if not 0 <= want <= limits.CHUNK or len(settlements) > limits.CHUNK:
         raise ValueError(f"an exchange carries at most {limits.CHUNK} settlements and claims")
-    if sum(len(settlement.follow_ups) for settlement in settlements) > limits.MAX_FOLLOW_UPS:
-        raise ValueError(f"an exchange carries at most {limits.MAX_FOLLOW_UPS} follow-ups")
     rest: list[Arg] = []
+    follow_ups = 0
     for settlement in settlements:
+        outcome = settlement.outcome
         rest += (
             settlement.id,
             settlement.token,
-            settlement.outcome.value,
+            _WORDS[outcome],
             settlement.result,
-            _detail(settlement) if settlement.outcome in _WITH_DETAIL else b"",
+            _detail(settlement) if outcome in _WITH_DETAIL else b"",
             pack_follow_ups(queue, settlement.follow_ups) if settlement.follow_ups else b"",
         )
+        follow_ups += len(settlement.follow_ups)
+    if follow_ups > limits.MAX_FOLLOW_UPS:
+        raise ValueError(f"an exchange carries at most {limits.MAX_FOLLOW_UPS} follow-ups")
     keys = queue_keys(queue, *_SWEPT, "outbox")
     return Call(
         ENGINE.load("exchange"),
@@ -249,6 +252,7 @@ def _worker_keys(worker_id: str) -> tuple[tuple[str, str], ...]:
 
 
 _WITH_DETAIL = frozenset({Outcome.FAIL, Outcome.CRASH})
+_WORDS = {outcome: outcome.value.encode() for outcome in Outcome}
 
 
 def _detail(settlement: Settlement) -> bytes:
@@ -273,12 +277,12 @@ def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
     for part, (fine, reply) in zip(("settle", "promote", "claim"), raw, strict=True):
         if not fine:
             raise ScriptFault(f"{part} failed in queue {queue}: {reply.decode(errors='replace')}")
-    words = [word.decode() for word in raw[0][1]]
+    words = raw[0][1]
     status, wait_ms, more, jobs = raw[2][1]
     return Exchanged(
-        settled=tuple(Answer(word) if word in _UNSETTLED else Answer.OK for word in words),
-        states=tuple(None if word in _UNSETTLED else JobState(word) for word in words),
-        claimed=tuple(_claimed(queue, row) for row in jobs),
+        settled=tuple([_SETTLED[word] for word in words]),
+        states=tuple([_STATES[word] for word in words]),
+        claimed=tuple([_claimed(queue, row) for row in jobs]),
         status=Answer(status.decode()),
         wait_ms=wait_ms,
         more=bool(more),
@@ -286,7 +290,12 @@ def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
     )
 
 
-_UNSETTLED = frozenset({Answer.FENCED.value, Answer.ALREADY_DONE.value})
+# What settle answers of a job, as an answer and as the state it led to: a look-up a job instead of two conversions.
+_STATES: dict[bytes, JobState | None] = {state.value.encode(): state for state in JobState}
+_SETTLED = dict.fromkeys(_STATES, Answer.OK)
+for _answer in (Answer.FENCED, Answer.ALREADY_DONE):
+    _SETTLED[_answer.value.encode()] = _answer
+    _STATES[_answer.value.encode()] = None
 
 
 def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
@@ -294,39 +303,74 @@ def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
     try:
         return _read_claimed(queue, row)
     except (ValueError, msgspec.MsgspecError):
-        return _read_claimed(queue, [_mended(column, value) for column, value in enumerate(row)])
+        return _read_claimed(queue, _mended(row))
 
 
-_NUMBERS = frozenset({4, 5, 6, 7, 8, 10, 11})
-_TAGS, _TRACEPARENT = 12, 13
+_NUMBERS = frozenset({b"failures", b"recoveries", b"replays", b"priority"})
+_NO_OPTIONS = Options.decode(None)
+_JSON = "application/json"
+_MOST = 7
+"""So many columns every job has; then come names and values of what few have."""
 
 
-def _mended(column: int, value: Any) -> Any:
-    if column in _NUMBERS and value is not None:
-        return whole(value)
-    if column == _TAGS and value:
-        return msgspec.json.encode(tags(value))
-    return value.decode(errors="replace").encode() if column == _TRACEPARENT and value else value
+def _mended(row: Sequence[Any]) -> list[Any]:
+    mended = list(row)
+    mended[2] = whole(row[2])
+    for at in range(_MOST, len(row), 2):
+        name, value = row[at], row[at + 1]
+        if name in _NUMBERS:
+            mended[at + 1] = whole(value)
+        elif name == b"tags":
+            mended[at + 1] = msgspec.json.encode(tags(value))
+        elif name == b"traceparent":
+            mended[at + 1] = value.decode(errors="replace").encode()
+    return mended
 
 
 def _read_claimed(queue: str, row: Sequence[Any]) -> Claimed:
     token = row[1].decode()
+    fence = int(token[: token.index(".")])
+    job_id = row[0].decode("utf-8", "replace")
+    job_type = row[4].decode("utf-8", "replace") if row[4] else ""
+    attempt, created_at_ms, ready_at_ms = int(row[2]), whole(row[5]), whole(row[6])
+    if len(row) == _MOST:
+        return Claimed(
+            job_id,
+            queue,
+            token,
+            fence,
+            job_type,
+            row[3],
+            _JSON,
+            attempt,
+            0,
+            0,
+            0,
+            0,
+            _NO_OPTIONS,
+            created_at_ms,
+            ready_at_ms,
+            (),
+            None,
+        )
+    few = {row[at]: row[at + 1] for at in range(_MOST, len(row), 2)}
+    content_type, labels, traceparent = few.get(b"content_type"), few.get(b"tags"), few.get(b"traceparent")
     return Claimed(
-        id=row[0].decode("utf-8", "replace"),
+        id=job_id,
         queue=queue,
         token=token,
-        fence=int(token.partition(".")[0]),
-        type=row[2].decode("utf-8", "replace") if row[2] else "",
-        content_type=row[3].decode("utf-8", "replace") if row[3] else "application/json",
-        attempt=int(row[4]),
-        failures=int(row[5] or 0),
-        recoveries=int(row[6] or 0),
-        replays=int(row[7] or 0),
-        priority=int(row[8] or 0),
-        options=Options.decode(row[9]),
-        created_at_ms=whole(row[10]),
-        ready_at_ms=whole(row[11]),
-        tags=_decode_tags(row[12]) if row[12] else (),
-        traceparent=row[13].decode() if row[13] else None,
-        payload=row[14],
+        fence=fence,
+        type=job_type,
+        payload=row[3],
+        content_type=content_type.decode("utf-8", "replace") if content_type else _JSON,
+        attempt=attempt,
+        failures=int(few.get(b"failures") or 0),
+        recoveries=int(few.get(b"recoveries") or 0),
+        replays=int(few.get(b"replays") or 0),
+        priority=int(few.get(b"priority") or 0),
+        options=Options.decode(few.get(b"options")),
+        created_at_ms=created_at_ms,
+        ready_at_ms=ready_at_ms,
+        tags=_decode_tags(labels) if labels else (),
+        traceparent=traceparent.decode() if traceparent else None,
     )

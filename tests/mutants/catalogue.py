@@ -41,7 +41,7 @@ FENCING = (
         "settled token not kept",
         "a settlement repeated after a lost reply is told that it lost the job",
         "engine/transitions/test_complete.py",
-        ("lua/settle.lua", "local fields = { 'settled', values[2], 'rev',", "local fields = { 'rev',"),
+        ("lua/settle.lua", "redis.call('HSET', key, 'settled', token, 'rev',", "redis.call('HSET', key, 'rev',"),
     ),
     mutant(
         "token kept by recover",
@@ -111,7 +111,7 @@ PLACES = (
         "engine/transitions/test_damaged_data.py",
         (
             "lua/claim.lua",
-            "elseif job.state ~= 'ready' or ready_member(job.seq, id) ~= entry then",
+            "elseif job[STATE] ~= 'ready' or ready_member(job[SEQ], id) ~= entry then",
             "elseif false then",
         ),
     ),
@@ -419,8 +419,8 @@ FOLLOW_UPS = (
         "engine/transitions/test_follow_ups.py",
         (
             "lua/settle.lua",
-            "      state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)\n",
-            "      state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)\n"
+            "      state = end_otherwise(K, id, key, values, token, A[at + 2], details[m] or {})\n",
+            "      state = end_otherwise(K, id, key, values, token, A[at + 2], details[m] or {})\n"
             "      unpack_follow_ups(K, id, A[at + 5], follow_ups, parents)\n",
         ),
     ),

@@ -7,7 +7,9 @@ do
   NOW = math.floor(NOW_US / 1000)
 end
 
--- Lua's own conversion turns 1.7e14 into scientific notation; this never does.
+-- Lua's own conversion turns 1.7e14 into scientific notation; this never does, and costs half. For whole numbers.
 local function text(n)
-  return string.format('%.0f', n)
+  return string.format('%d', n)
 end
+
+local NOW_TEXT = text(NOW)

@@ -2,9 +2,10 @@
 -- KEYS[1] is always the guard, which never exists: in a slot that is being moved the server
 -- then answers TRYAGAIN instead of showing half a queue.
 local PREFIX = string.sub(KEYS[1], 1, -6)
+local RECORDS = PREFIX .. 'job:'
 
 local function record_key(id)
-  return PREFIX .. 'job:' .. id
+  return RECORDS .. id
 end
 
 -- A number out of a record. Damaged text counts as 0: raised in mid-script it would leave half a transition.
@@ -14,7 +15,7 @@ local function whole(value)
 end
 
 local function ready_member(seq, id)
-  return string.format('%016.0f', whole(seq)) .. id
+  return string.format('%016d', whole(seq)) .. id
 end
 
 -- Higher priorities first. Never -0, which a small set gives back as 0 and a large one as -0.
@@ -28,9 +29,10 @@ local function entry_id(entry)
 end
 
 -- The script's tally, written once at its end: totals for ever, and the 10 s bucket of NOW.
--- `shape` holds what is told apart by job type.
+-- `shape` holds what is told apart by job type, `durations` how often which class came by kind and type.
 local tally = {}
 local shape = {}
+local durations = { wait = {}, run = {} }
 
 local function count(name, n)
   tally[name] = (tally[name] or 0) + (n or 1)
@@ -51,18 +53,23 @@ local function known_type(K, name)
   return known_types[name]
 end
 
-local function count_type(K, name, job_type)
+local function count_type(K, name, job_type, n)
   local field = name .. ':' .. known_type(K, job_type or 'unknown')
-  shape[field] = (shape[field] or 0) + 1
+  shape[field] = (shape[field] or 0) + (n or 1)
 end
 
 -- Durations go into 16 classes: class c holds less than 2^c ms, the last one everything longer.
-local function count_duration(K, kind, ms, job_type)
-  local class = 0
-  while class < 15 and ms >= 2 ^ class do
-    class = class + 1
+local function count_duration(kind, ms, job_type)
+  local class, bound = 0, 1
+  while class < 15 and ms >= bound do
+    class, bound = class + 1, bound * 2
   end
-  count_type(K, kind .. ':' .. class, job_type)
+  local classes = durations[kind][job_type or 'unknown']
+  if not classes then
+    classes = {}
+    durations[kind][job_type or 'unknown'] = classes
+  end
+  classes[class] = (classes[class] or 0) + 1
 end
 
 -- For what only counts or wakes, after the writes: damaged or foreign data in its way must not hide
@@ -77,6 +84,13 @@ local function spare(reply)
 end
 
 local function flush(K)
+  for kind, types in pairs(durations) do
+    for job_type, classes in pairs(types) do
+      for class, n in pairs(classes) do
+        count_type(K, kind .. ':' .. class, job_type, n)
+      end
+    end
+  end
   if next(tally) == nil and next(shape) == nil then
     return
   end
@@ -162,26 +176,6 @@ local function read_record(id, ...)
     return nil, 'record_missing'
   end
   return values
-end
-
--- A job's whole record as a table, or nil and the kind of corruption. For a short record one HGETALL
--- costs half of what HMGET of many fields does.
-local function read_whole_record(id)
-  local flat = redis.pcall('HGETALL', record_key(id))
-  if flat.err then
-    if string.find(flat.err, 'WRONGTYPE', 1, true) then
-      return nil, 'record_of_wrong_type'
-    end
-    error(flat.err)
-  end
-  local record = {}
-  for i = 1, #flat, 2 do
-    record[flat[i]] = flat[i + 1]
-  end
-  if not record.state then
-    return nil, 'record_missing'
-  end
-  return record
 end
 
 -- Adds an ended attempt to the job's history; the last 20 are kept.

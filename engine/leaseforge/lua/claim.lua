@@ -21,24 +21,63 @@
 -- ARGV[3] lease_ms int   length of the lease
 -- ARGV[4] want     int   at most so many jobs, 0 to 200
 -- returns status (ok, empty, paused, already_done), ms until the rate allows one or nil, 1 if more can be claimed, jobs
+-- A job is answered as id, token, attempt, payload, type, created_at, ready_at, then name and value of each field
+-- that only few jobs have.
 -- flags allow-oom
 -- uses _queue
 local CLAIM_BYTES = 4194304
 
-local function claimed_fields(id, token, attempt, job, payload)
-  return { id, token, job.type or false, job.content_type or false, attempt, job.failures or false,
-    job.recoveries or false, job.replays or false, job.priority or false, job.options or false,
-    job.created_at or false, job.ready_at or false, job.tags or false, job.traceparent or false, payload }
+-- Where a record's fields stand in the table that is made of it; what few jobs have is answered by name.
+local STATE, TOKEN, ATTEMPTS, SIZE, TYPE, READY_AT, SEQ, REV = 1, 2, 3, 4, 5, 7, 8, 9
+local COLUMNS = { state = STATE, token = TOKEN, attempts = ATTEMPTS, size = SIZE, type = TYPE, created_at = 6,
+  ready_at = READY_AT, seq = SEQ, rev = REV }
+local NAMED = { content_type = true, failures = true, recoveries = true, replays = true, priority = true,
+  options = true, tags = true, traceparent = true }
+
+-- A job's record and what else it has, or nil and the kind of corruption. For a short record one HGETALL
+-- costs less than HMGET of many fields.
+local function read_job(key)
+  local flat = redis.pcall('HGETALL', key)
+  if flat.err then
+    if string.find(flat.err, 'WRONGTYPE', 1, true) then
+      return nil, 'record_of_wrong_type'
+    end
+    error(flat.err)
+  end
+  local job, named = { false, false, false, false, false, false, false, false, false }, nil
+  for i = 1, #flat, 2 do
+    local column = COLUMNS[flat[i]]
+    if column then
+      job[column] = flat[i + 1]
+    elseif NAMED[flat[i]] then
+      named = named or {}
+      named[#named + 1] = flat[i]
+      named[#named + 1] = flat[i + 1]
+    end
+  end
+  if not job[STATE] then
+    return nil, 'record_missing'
+  end
+  return job, named
+end
+
+-- The table that was read is the one that is answered.
+local function hand_out(job, named, id, token, attempt, payload)
+  job[1], job[2], job[3], job[4], job[8], job[9] = id, token, attempt, payload, nil, nil
+  for i = 1, named and #named or 0 do
+    job[7 + i] = named[i]
+  end
+  return job
 end
 
 local function adopt(K, last, lease)
   local jobs, scores = {}, {}
   for i = 2, #last, 2 do
     local id, token = last[i], last[i + 1]
-    local job = read_whole_record(id)
-    if job and job.state == 'running' and job.token == token then
+    local job, named = read_job(record_key(id))
+    if job and job[STATE] == 'running' and job[TOKEN] == token then
       local payload = redis.call('MGET', record_key(id) .. ':in')[1]
-      jobs[#jobs + 1] = claimed_fields(id, token, job.attempts or '1', job, payload or '')
+      jobs[#jobs + 1] = hand_out(job, named, id, token, job[ATTEMPTS] or '1', payload or '')
       scores[#scores + 1] = text(NOW + lease)
       scores[#scores + 1] = id
     end
@@ -76,50 +115,50 @@ local function claim(K, A)
 
   local most = math.min(want, allowed)
   local entries = most > 0 and redis.call('ZRANGE', K.ready, 0, most - 1) or {}
-  local taken, keys, leaving, corrupt, bytes = {}, {}, {}, {}, 0
+  local taken, extras, ids, keys, payload_keys, leaving, corrupt, bytes = {}, {}, {}, {}, {}, {}, {}, 0
   for _, entry in ipairs(entries) do
     local id = entry_id(entry)
-    local job, fault = read_whole_record(id)
+    local key = record_key(id)
+    local job, named = read_job(key)
     if not job then
       leaving[#leaving + 1] = entry
-      corrupt[#corrupt + 1] = { id, fault }
-    elseif job.state == 'ready' and not job.seq then
+      corrupt[#corrupt + 1] = { id, named }
+    elseif job[STATE] == 'ready' and not job[SEQ] then
       leaving[#leaving + 1] = entry
       corrupt[#corrupt + 1] = { id, 'sequence_missing' }
-    elseif job.state ~= 'ready' or ready_member(job.seq, id) ~= entry then
+    elseif job[STATE] ~= 'ready' or ready_member(job[SEQ], id) ~= entry then
       leaving[#leaving + 1] = entry
       count('dropped')
     else
-      bytes = bytes + (tonumber(job.size) or 16384)
+      bytes = bytes + (tonumber(job[SIZE]) or 16384)
       if bytes > CLAIM_BYTES and #taken > 0 then
         break
       end
-      taken[#taken + 1] = { id, entry, job }
-      keys[#keys + 1] = record_key(id) .. ':in'
+      local n = #taken + 1
+      leaving[#leaving + 1] = entry
+      ids[n], taken[n], extras[n], keys[n], payload_keys[n] = id, job, named, key, key .. ':in'
     end
   end
-  local payloads = #keys > 0 and redis.call('MGET', unpack(keys)) or {}
+  local payloads = #taken > 0 and redis.call('MGET', unpack(payload_keys)) or {}
 
   local fence = math.max(whole(meta[1]) + 1, NOW_US)
+  local suffix, expiry = '.' .. run_id, text(NOW + lease)
   local jobs, scores, claimed = {}, {}, { number }
-  for i, entry in ipairs(taken) do
-    local id, job = entry[1], entry[3]
-    leaving[#leaving + 1] = entry[2]
+  for i, job in ipairs(taken) do
+    local id = ids[i]
     if not payloads[i] then
       corrupt[#corrupt + 1] = { id, 'payload_missing' }
     else
-      local token = text(fence) .. '.' .. run_id
-      local attempt = text(whole(job.attempts) + 1)
+      local token = text(fence) .. suffix
+      local attempt = text(whole(job[ATTEMPTS]) + 1)
+      local n = #jobs + 1
       fence = fence + 1
-      redis.call('HSET', record_key(id), 'state', 'running', 'token', token, 'worker', run_id,
-        'started_at', text(NOW), 'attempts', attempt,
-        'rev', text(whole(job.rev) + 1))
-      jobs[#jobs + 1] = claimed_fields(id, token, attempt, job, payloads[i])
-      scores[#scores + 1] = text(NOW + lease)
-      scores[#scores + 1] = id
-      claimed[#claimed + 1] = id
-      claimed[#claimed + 1] = token
-      count_duration(K, 'wait', NOW - (tonumber(job.ready_at) or NOW), job.type)
+      redis.call('HSET', keys[i], 'state', 'running', 'token', token, 'worker', run_id,
+        'started_at', NOW_TEXT, 'attempts', attempt, 'rev', text(whole(job[REV]) + 1))
+      count_duration('wait', NOW - (tonumber(job[READY_AT]) or NOW), job[TYPE])
+      jobs[n] = hand_out(job, extras[i], id, token, attempt, payloads[i])
+      scores[2 * n - 1], scores[2 * n] = expiry, id
+      claimed[2 * n], claimed[2 * n + 1] = id, token
     end
   end
   if #leaving > 0 then

@@ -102,60 +102,81 @@ local function unpack_follow_ups(K, parent, packed, flat, parents)
   end
 end
 
+-- Ends one attempt by success. Of `values` here and below: what `settle` read of the record.
+local function complete(key, values, token, result)
+  if result ~= '' then
+    redis.call('SET', key .. ':out', result)
+  end
+  redis.call('HSET', key, 'settled', token, 'rev', text(whole(values[4]) + 1), 'finished_at', NOW_TEXT,
+    'state', 'completed')
+end
+
+-- Ends one attempt in any other way; answers the state it led to.
+local function end_otherwise(K, id, key, values, token, outcome, detail)
+  local fields = { 'settled', token, 'rev', text(whole(values[4]) + 1) }
+  local function set(name, value)
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
+  end
+  local state = settle_unsuccessful(K, id, token, outcome, detail, set)
+  set('state', state)
+  redis.call('HSET', key, unpack(fields))
+  return state
+end
+
+-- An exchange says by `first` where in its arguments the settlements begin.
 local function settle(K, A)
   check_sets(K)
-  local replies, accepted, seen = {}, {}, {}
-  for i = 1, #A, 6 do
+  local replies, seen = {}, {}
+  -- Of each attempt accepted: its place in A and in the replies, its record's key and fields.
+  local places, slots, keys, records, details = {}, {}, {}, {}, {}
+  for i = A.first or 1, #A, 6 do
     local id, token = A[i], A[i + 1]
-    local values = read_record(id, 'token', 'settled', 'started_at', 'rev', 'cancel_requested', 'type', 'unique_key')
-    if seen[id] == token or (values and values[3] == token) then
-      replies[#replies + 1] = 'already_done'
-    elseif seen[id] or not values or values[1] ~= 'running' or values[2] ~= token then
-      replies[#replies + 1] = 'fenced'
-      count('fenced')
+    local values = read_record(id, 'token', 'started_at', 'rev', 'type', 'cancel_requested', 'unique_key')
+    local n = #replies + 1
+    if seen[id] or not values or values[1] ~= 'running' or values[2] ~= token then
+      if seen[id] == token or (values and redis.call('HGET', record_key(id), 'settled') == token) then
+        replies[n] = 'already_done'
+      else
+        replies[n] = 'fenced'
+        count('fenced')
+      end
     else
       seen[id] = token
-      replies[#replies + 1] = ''
-      local detail = A[i + 4] ~= '' and cmsgpack.unpack(A[i + 4]) or {}
-      accepted[#accepted + 1] = { id = id, at = i, reply = #replies, values = values, detail = detail }
+      replies[n] = 'completed'
+      local m = #places + 1
+      places[m], slots[m], keys[m], records[m] = i, n, record_key(id), values
+      if A[i + 4] ~= '' then
+        details[m] = cmsgpack.unpack(A[i + 4])
+      end
     end
   end
 
-  local leaving, completed, follow_ups, parents = {}, {}, {}, {}
-  for _, job in ipairs(accepted) do
-    local id, values, at = job.id, job.values, job.at
-    local key = record_key(id)
-    local fields = { 'settled', values[2], 'rev', text(whole(values[5]) + 1) }
-    local function set(name, value)
-      fields[#fields + 1] = name
-      fields[#fields + 1] = value
-    end
+  local leaving, completed, types, follow_ups, parents = {}, {}, {}, {}, {}
+  for m, at in ipairs(places) do
+    local id, token, key, values = A[at], A[at + 1], keys[m], records[m]
     local state = 'completed'
-    leaving[#leaving + 1] = id
-    count_duration(K, 'run', NOW - (tonumber(values[4]) or NOW), values[7])
+    leaving[m] = id
+    count_duration('run', NOW - (tonumber(values[3]) or NOW), values[5])
     if A[at + 2] == 'complete' then
-      completed[#completed + 1] = text(NOW)
+      complete(key, values, token, A[at + 3])
+      completed[#completed + 1] = NOW_TEXT
       completed[#completed + 1] = id
-      set('finished_at', text(NOW))
-      if A[at + 3] ~= '' then
-        redis.call('SET', key .. ':out', A[at + 3])
-      end
-      count_type(K, 'completed', values[7])
+      local job_type = values[5] or 'unknown'
+      types[job_type] = (types[job_type] or 0) + 1
       if A[at + 5] ~= '' then
         unpack_follow_ups(K, id, A[at + 5], follow_ups, parents)
       end
     else
-      state = settle_unsuccessful(K, id, A[at + 1], A[at + 2], job.detail, set)
+      state = end_otherwise(K, id, key, values, token, A[at + 2], details[m] or {})
+      replies[slots[m]] = state
     end
     if ENDED[state] then
-      free_unique(id, values[8])
+      free_unique(id, values[7])
     end
-    set('state', state)
     if values[6] then
       redis.call('HDEL', key, 'cancel_requested')
     end
-    redis.call('HSET', key, unpack(fields))
-    replies[job.reply] = state
   end
   if #leaving > 0 then
     redis.call('ZREM', K.running, unpack(leaving))
@@ -163,6 +184,9 @@ local function settle(K, A)
   if #completed > 0 then
     redis.call('ZADD', K.completed, unpack(completed))
     count('completed', #completed / 2)
+    for job_type, n in pairs(types) do
+      count_type(K, 'completed', job_type, n)
+    end
   end
   if #follow_ups > 0 then
     local stored = enqueue(K, follow_ups)

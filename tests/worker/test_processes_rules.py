@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from leaseforge_worker import process as process_module
 from leaseforge_worker import processes
 from leaseforge_worker.processes import Processes, ProcessesFailed
 from leaseforge_worker.settings import WorkerSettings
@@ -203,3 +204,22 @@ async def test_a_second_signal_kills_all(parent: Callable[..., Processes]) -> No
 
     assert await running == 128 + signal.SIGINT
     assert [process.pid for process in whole._processes] == [None, None]
+
+
+async def test_a_question_to_a_process_that_dies_is_not_waited_for(
+    parent: Callable[..., Processes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_module, "ANSWERS_WITHIN_S", 1e6)
+    whole = parent("serve(0) if life > 1 else (began(), parent.recv(1), os._exit(1))")
+    running = asyncio.create_task(whole.run())
+    [process] = whole._processes
+    await eventually(lambda: process.has_begun)
+
+    assert await asyncio.wait_for(process.ask(metrics=False), 20) is None
+
+    await eventually(lambda: lives() == 2 and process.has_begun)
+    answer = await asyncio.wait_for(process.ask(metrics=False), 20)
+    assert answer is not None
+    assert answer.redis_ok
+    whole.ask_to_stop()
+    assert await running == 0

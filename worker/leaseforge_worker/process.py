@@ -84,7 +84,7 @@ class WorkerProcess:
         self._began = began
         self._process: asyncio.subprocess.Process | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._questions: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._questions: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
         self._asked = 0
         self._sent: signal.Signals | None = None
 
@@ -137,6 +137,8 @@ class WorkerProcess:
             return None
         finally:
             del self._questions[number]
+        if said is None:
+            return None
         return Answer(ProcessState(said["state"]), said["redis_ok"], said["accepts_work"], said.get("metrics", ""))
 
     def state(self, answer: Answer | None) -> ProcessState:
@@ -172,3 +174,6 @@ class WorkerProcess:
                 elif (question := self._questions.get(message["number"])) is not None and not question.done():
                     question.set_result(message)
         self._writer = None
+        for question in self._questions.values():
+            if not question.done():
+                question.set_result(None)

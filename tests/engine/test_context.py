@@ -120,7 +120,7 @@ def test_only_a_completion_takes_follow_ups_along() -> None:
     ctx, job = attempt()
     ctx.enqueue("next")
 
-    assert outcomes.raised(job, RuntimeError("no"), Policy()).follow_ups == ()
+    assert outcomes.failed(job, Policy(), outcomes.failure_of(RuntimeError("no"))).follow_ups == ()
     assert outcomes.completed(job, object(), Policy()).follow_ups == ()  # a result that is no JSON is a failure
     assert len(outcomes.completed(job, None, Policy()).follow_ups) == 1
 

@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from leaseforge import reads
-from leaseforge.errors import QueueNotFound, ScriptFault
+from leaseforge.errors import ScriptFault
 from leaseforge.queues import QueueInfo
 from leaseforge.store import Store
 from leaseforge.workers import WorkerInfo
@@ -42,15 +42,7 @@ async def exposition(store: Store) -> bytes:
 
 async def _queues(store: Store) -> list[QueueInfo]:
     """All queues that can be read: one with damaged keys does not hide the others."""
-    with suppress(ScriptFault):
-        return await store.run(reads.queues())
-    infos: list[QueueInfo] = []
-    for name in await store.run(reads.queue_names()):
-        try:
-            infos.append(await store.run(reads.queue(name)))
-        except (ScriptFault, QueueNotFound):
-            continue
-    return infos
+    return [info for info in await store.run(reads.queues()) if not info.foreign_keys]
 
 
 def _queue_families(infos: Iterable[QueueInfo]) -> Iterator[Metric]:

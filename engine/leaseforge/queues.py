@@ -87,7 +87,8 @@ class QueueInfo:
     """A queue at one instant.
 
     `sequence` and `as_of_ms` (Redis time) freeze what a purge may remove: what an operator was
-    shown, nothing later. `totals` count transitions since the queue began.
+    shown, nothing later. `totals` count transitions since the queue began. `foreign_keys` are keys of
+    the queue that hold something of another type: what they should tell is shown as empty.
     """
 
     name: str
@@ -98,6 +99,7 @@ class QueueInfo:
     sequence: int
     as_of_ms: int
     limits: QueueLimits = QueueLimits()
+    foreign_keys: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -1,8 +1,10 @@
 """What API, console and producers look at, as plans. Each answer is one script's: one instant, no torn reads."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -170,7 +172,7 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
     def read(raw: Sequence[Any]) -> QueueInfo | None:
         if not raw:
             return None
-        now, paused, sequence, oldest, sizes, counts, limit_words = raw
+        now, paused, sequence, oldest, sizes, counts, limit_words, foreign = raw
         return QueueInfo(
             name=name,
             paused=bool(paused),
@@ -180,13 +182,18 @@ def _queue_call(name: str) -> Call[QueueInfo | None]:
             sequence=whole(sequence),
             as_of_ms=now,
             limits=_limits(limit_words),
+            foreign_keys=tuple(key.decode() for key in foreign),
         )
 
     return Call(ENGINE.load("read_queue"), queue_keys(name, "meta", "counts", *SIZES), (), read)
 
 
 def _limits(words: Sequence[bytes | None]) -> QueueLimits:
-    given = {name: float(word) for name, word in zip(LIMIT_NAMES, words, strict=True) if word is not None}
+    given: dict[str, float] = {}
+    for name, word in zip(LIMIT_NAMES, words, strict=True):
+        with suppress(ValueError):  # damaged: the scripts take it for none as well
+            if word is not None and isfinite(number := float(word)):
+                given[name] = number
     return QueueLimits(**{name: value if name == "rate" else int(value) for name, value in given.items()})  # type: ignore[arg-type]  # the names decide which are whole
 
 

@@ -36,6 +36,8 @@ _OF_SYSTEM = (
     "office:",
     "consumers:",
     "guard",
+    "stats:",
+    "audit",
     "accounts",
     "account:",
     "session:",

@@ -167,6 +167,19 @@ class LiveQueue:
 
     # what time and mishap do
 
+    @contextmanager
+    def planted(self, name: str, value: bytes) -> Iterator[None]:
+        """Lets a string stand in the place of one of the queue's keys meanwhile."""
+        key = self.key(name)
+        ours = self.raw.dump(key)
+        self.raw.set(key, value)
+        try:
+            yield
+        finally:
+            self.raw.delete(key)
+            if ours is not None:
+                self.raw.restore(key, 0, ours)
+
     def expire(self, *job_ids: str) -> None:
         """Lets leases end a second ago."""
         self._move("running", job_ids, self.now_ms() - 1000)

@@ -15,7 +15,10 @@ local function read_jobs(K, A)
   local state, offset, limit = A[1], tonumber(A[2]), tonumber(A[3])
   local newest_first = state == 'completed' or state == 'cancelled' or state == 'dead'
   local read = newest_first and 'ZREVRANGE' or 'ZRANGE'
-  local found = redis.call(read, K.set, offset, offset + limit - 1, 'WITHSCORES')
+  local found = spare(redis.pcall(read, K.set, offset, offset + limit - 1, 'WITHSCORES'))
+  if found.err then  -- a foreign key: whatever it holds, it is no jobs
+    return { 0, {} }
+  end
   local jobs = {}
   for i = 1, #found, 2 do
     local id = state == 'ready' and entry_id(found[i]) or found[i]

@@ -13,9 +13,22 @@
 -- KEYS[8] completed  zset  id -> finished
 -- KEYS[9] cancelled  zset  id -> finished
 -- KEYS[10] dead      zset  id -> finished
--- returns now, 1 if paused, sequence, oldest ready_at or -1, sizes of the seven sets in key order, totals, limits; or empty
+-- returns now, 1 if paused, sequence, oldest ready_at or -1, sizes of the seven sets in key order, totals, limits, names of foreign keys; or empty
 -- flags no-writes
 -- uses _queue
+-- What stands in the place of one of our keys and is of another type is named instead of read: no list of
+-- queues may fail of one.
+local foreign = {}
+
+local function read_key(name, otherwise, command, ...)
+  local reply = spare(redis.pcall(command, ...))
+  if type(reply) == 'table' and reply.err then
+    foreign[#foreign + 1] = name
+    return otherwise
+  end
+  return reply
+end
+
 local function oldest_ready(K)
   local oldest = -1
   local function look(found)
@@ -44,11 +57,16 @@ local function read_queue(K, A)
   if redis.call('EXISTS', K.meta) == 0 then
     return {}
   end
-  local meta = redis.call('HMGET', K.meta, 'paused', 'seq')
-  local sizes = {}
-  for _, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
-    sizes[#sizes + 1] = redis.call('ZCARD', K[state])
+  local meta = read_key('meta', {}, 'HMGET', K.meta, 'paused', 'seq', 'max_running', 'rate', 'burst', 'keep_ms', 'keep',
+    'dead_keep_ms', 'dead_keep')
+  local limits, sizes = {}, {}
+  for i = 3, 9 do
+    limits[#limits + 1] = meta[i] or false
   end
-  return { NOW, meta[1] == '1' and 1 or 0, meta[2] or '0', oldest_ready(K), sizes, redis.call('HGETALL', K.counts),
-    redis.call('HMGET', K.meta, 'max_running', 'rate', 'burst', 'keep_ms', 'keep', 'dead_keep_ms', 'dead_keep') }
+  for _, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
+    sizes[#sizes + 1] = read_key(state, 0, 'ZCARD', K[state])
+  end
+  local totals = read_key('counts', {}, 'HGETALL', K.counts)
+  local oldest = sizes[1] > 0 and oldest_ready(K) or -1
+  return { NOW, meta[1] == '1' and 1 or 0, meta[2] or '0', oldest, sizes, totals, limits, foreign }
 end

@@ -5,6 +5,7 @@ import pytest
 from leaseforge import reads
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
+from leaseforge.queues import QueueLimits
 from tests.support.live_queue import LiveQueue
 
 NUMBERS = ("rev", "attempts", "failures", "recoveries", "replays", "releases", "priority", "created_at", "ready_at")
@@ -86,3 +87,26 @@ def test_damaged_jobs_are_still_shown(line: LiveQueue) -> None:
     line.raw.hset(line.record_key(ids[2]), "state", "ready")
     line.raw.hset(line.record_key(ids[2]), "seq", "3")
     line.claim(5)
+
+
+@pytest.mark.parametrize("name", [*JobState, "meta", "counts"])
+def test_a_foreign_key_in_a_queue_is_named_and_the_rest_of_the_queue_is_shown(line: LiveQueue, name: str) -> None:
+    line.add(delay_ms=60_000)
+    line.add()
+    with line.planted(name, b"foreign"):
+        info = line.run(reads.queue(line.name))
+        page = line.run(reads.jobs(line.name, JobState(name))) if name in [*JobState] else None
+
+    assert info.foreign_keys == (name,)
+    shown = {state: 1 for state in (JobState.READY, JobState.SCHEDULED) if state != name}
+    assert {state: count for state, count in info.counts.items() if count} == shown
+    assert page is None or (page.total, page.items) == (0, ())
+
+
+def test_limits_that_are_no_numbers_are_shown_as_none(line: LiveQueue) -> None:
+    line.add()
+    words = {"max_running": b"\xff", "rate": "many", "burst": "nan", "keep_ms": "inf", "keep": ""}
+    line.raw.hset(line.key("meta"), mapping=words)
+
+    assert line.run(reads.queue(line.name)).limits == QueueLimits()
+    line.raw.hdel(line.key("meta"), *words)

@@ -128,12 +128,15 @@ async def breaks(ctx: Context, payload: Any) -> None:
 async def needs_number(ctx: Context, payload: int) -> int:
     """Takes one shape of payload only."""
     note(ctx, "start")
+    effect(ctx)
+    note(ctx, "end")
     return payload + 1
 
 
 @task
 def fans_out(ctx: Context, payload: dict[str, str]) -> list[str]:
     """Says what it does, asks for work in two queues, and has one request refused at once."""
+    note(ctx, "start")
     ctx.log("splitting")
     ctx.progress(40, "splitting")
     asked = [
@@ -147,6 +150,7 @@ def fans_out(ctx: Context, payload: dict[str, str]) -> list[str]:
         ctx.log(f"refused: {refused}")
     ctx.progress(100)
     ctx.log("done")
+    note(ctx, "end")
     return asked
 
 

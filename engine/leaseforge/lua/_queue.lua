@@ -59,15 +59,16 @@ local function count_type(K, name, job_type, n)
 end
 
 -- Durations go into 16 classes: class c holds less than 2^c ms, the last one everything longer.
-local function count_duration(kind, ms, job_type)
+local function count_duration(K, kind, ms, job_type)
   local class, bound = 0, 1
   while class < 15 and ms >= bound do
     class, bound = class + 1, bound * 2
   end
-  local classes = durations[kind][job_type or 'unknown']
+  local types, name = durations[kind], known_type(K, job_type or 'unknown')
+  local classes = types[name]
   if not classes then
     classes = {}
-    durations[kind][job_type or 'unknown'] = classes
+    types[name] = classes
   end
   classes[class] = (classes[class] or 0) + 1
 end
@@ -85,9 +86,9 @@ end
 
 local function flush(K)
   for kind, types in pairs(durations) do
-    for job_type, classes in pairs(types) do
+    for name, classes in pairs(types) do
       for class, n in pairs(classes) do
-        count_type(K, kind .. ':' .. class, job_type, n)
+        shape[kind .. ':' .. class .. ':' .. name] = n
       end
     end
   end

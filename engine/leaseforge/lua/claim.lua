@@ -155,7 +155,7 @@ local function claim(K, A)
       fence = fence + 1
       redis.call('HSET', keys[i], 'state', 'running', 'token', token, 'worker', run_id,
         'started_at', NOW_TEXT, 'attempts', attempt, 'rev', text(whole(job[REV]) + 1))
-      count_duration('wait', NOW - (tonumber(job[READY_AT]) or NOW), job[TYPE])
+      count_duration(K, 'wait', NOW - (tonumber(job[READY_AT]) or NOW), job[TYPE])
       jobs[n] = hand_out(job, extras[i], id, token, attempt, payloads[i])
       scores[2 * n - 1], scores[2 * n] = expiry, id
       claimed[2 * n], claimed[2 * n + 1] = id, token

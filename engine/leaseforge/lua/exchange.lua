@@ -37,10 +37,9 @@ end
 
 local function exchange(K, A)
   wakes_later = true
-  A.first = 5
-  local settled = #A > 4 and part(settle, K, A) or { 1, {} }
+  local settled = #A > 4 and part(settle, K, { unpack(A, 5) }) or { 1, {} }
   local promoted = part(promote, K, { '200' })
   wakes_later = false
-  local claimed = part(claim, K, A)
+  local claimed = part(claim, K, { A[1], A[2], A[3], A[4] })
   return { settled, promoted, claimed }
 end

@@ -124,13 +124,12 @@ local function end_otherwise(K, id, key, values, token, outcome, detail)
   return state
 end
 
--- An exchange says by `first` where in its arguments the settlements begin.
 local function settle(K, A)
   check_sets(K)
   local replies, seen = {}, {}
   -- Of each attempt accepted: its place in A and in the replies, its record's key and fields.
   local places, slots, keys, records, details = {}, {}, {}, {}, {}
-  for i = A.first or 1, #A, 6 do
+  for i = 1, #A, 6 do
     local id, token = A[i], A[i + 1]
     local values = read_record(id, 'token', 'started_at', 'rev', 'type', 'cancel_requested', 'unique_key')
     local n = #replies + 1
@@ -157,7 +156,7 @@ local function settle(K, A)
     local id, token, key, values = A[at], A[at + 1], keys[m], records[m]
     local state = 'completed'
     leaving[m] = id
-    count_duration('run', NOW - (tonumber(values[3]) or NOW), values[5])
+    count_duration(K, 'run', NOW - (tonumber(values[3]) or NOW), values[5])
     if A[at + 2] == 'complete' then
       complete(key, values, token, A[at + 3])
       completed[#completed + 1] = NOW_TEXT

@@ -37,3 +37,13 @@ async def swallows_cancel(ctx: Context) -> None:
             await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             note(ctx, "cancelled")
+
+
+@task
+async def fails_until_gate(ctx: Context) -> int:
+    """Fails as long as the test has not opened the gate."""
+    note(ctx, "start")
+    if not GATE.exists():
+        raise RuntimeError("as asked")
+    note(ctx, "end")
+    return ctx.fence

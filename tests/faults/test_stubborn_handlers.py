@@ -1,6 +1,7 @@
 """Handlers that take too long, block what they should not, or do not stop when told to."""
 
 import signal
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ async def test_a_worker_with_as_many_lost_handlers_as_slots_leaves_and_its_succe
     store: Store, crew: Crew, redis_url: str
 ) -> None:
     worn = crew.worker(lease_s=0.6, concurrency=2, drain_s=1.0, wrap=harsh)
-    once = {"timeout_ms": 200, "max_attempts": 1}
+    once: dict[str, Any] = {"timeout_ms": 200, "max_attempts": 1}
     await enqueue(store, new_job("swallows_cancel", **once), new_job("thread_until_gate", **once))
 
     assert worn.wait() == WORN_OUT

@@ -52,7 +52,13 @@ def a_bench() -> Iterator[Bench]:
 def idle(words: argparse.Namespace) -> None:
     with a_bench() as bench, connect_sync(bench.url) as store:
         found = measure_idle(
-            bench.start, store, bench.url, workers=words.workers, seconds=words.seconds, jobs=words.jobs
+            bench.start,
+            store,
+            bench.url,
+            workers=words.workers,
+            seconds=words.seconds,
+            jobs=words.jobs,
+            delayed=words.delayed,
         )
     print(found)
 
@@ -107,7 +113,7 @@ def main(words: Sequence[str]) -> None:
         for name, default in sizes.items():
             own.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
 
-    add(idle, "what idle workers ask of Redis, and how soon they wake", workers=1, seconds=60.0, jobs=500)
+    add(idle, "what idle workers ask of Redis, and how soon they wake", workers=1, seconds=60.0, jobs=500, delayed=20)
     add(wakeups, "jobs that come while workers go idle", tries=100_000, seed=1)
     add(
         holding,

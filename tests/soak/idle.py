@@ -21,23 +21,27 @@ BY_CLIENTS = frozenset({"evalsha", "eval", "blpop", "ping", "hello", "auth", "se
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What was counted in `seconds` of idleness, and the waits of jobs in ms, from the enqueue to the handler."""
+    """What was counted in `seconds` of idleness, and how late jobs started, in ms after they could have.
+
+    `waits_ms` of jobs to be run at once, `late_ms` of delayed ones.
+    """
 
     workers: int
     seconds: float
     requests: dict[str, int]
     waits_ms: list[float]
+    late_ms: list[float]
 
     def __str__(self) -> str:
         total = sum(self.requests.values()) / self.seconds
         parts = ", ".join(f"{name} {count / self.seconds:.2f}" for name, count in sorted(self.requests.items()))
         line = f"{self.workers} idle workers: {total:.2f} requests/s ({parts}) over {self.seconds:.0f} s"
-        if self.waits_ms:
-            ordered = sorted(self.waits_ms)
-            line += (
-                f"; {len(ordered)} wake-ups: median {statistics.median(ordered):.1f} ms, "
-                f"p99 {ordered[int(len(ordered) * 0.99)]:.1f} ms, max {ordered[-1]:.1f} ms"
-            )
+        for name, times in (("wake-ups", self.waits_ms), ("delayed jobs late by", self.late_ms)):
+            if ordered := sorted(times):
+                line += (
+                    f"; {len(ordered)} {name}: median {statistics.median(ordered):.1f} ms, "
+                    f"p99 {ordered[int(len(ordered) * 0.99)]:.1f} ms, max {ordered[-1]:.1f} ms"
+                )
         return line
 
 
@@ -48,9 +52,16 @@ def client_requests(store: SyncStore) -> dict[str, int]:
 
 
 def measure_idle(
-    start: Callable[..., Process], store: SyncStore, url: str, *, workers: int, seconds: float, jobs: int
+    start: Callable[..., Process],
+    store: SyncStore,
+    url: str,
+    *,
+    workers: int,
+    seconds: float,
+    jobs: int,
+    delayed: int,
 ) -> Idle:
-    """Starts workers in at most four processes, counts what they send while idle, then wakes them `jobs` times."""
+    """Starts workers in at most four processes, counts what they send while idle, then gives them jobs one by one."""
     sizes = [len(range(first, workers, 4)) for first in range(min(4, workers))]
     crowds = [start([sys.executable, "-m", "tests.soak.crowd", url, str(size)]) for size in sizes]
     eventually_sync(lambda: store.run(reads.workers()).total == workers, within_s=120)
@@ -59,20 +70,21 @@ def measure_idle(
     time.sleep(seconds)
     after, took = client_requests(store), time.monotonic() - began
     counted = {name: calls - before.get(name, 0) for name, calls in after.items() if calls > before.get(name, 0)}
-    waits = [_wake_one(store) for _ in range(jobs)]
+    waits = [_start_one(store, pause_s=random.uniform(0.02, 0.08)) for _ in range(jobs)]
+    late = [_start_one(store, pause_s=random.uniform(2, 5), delay_ms=random.randint(20, 2500)) for _ in range(delayed)]
     for one in crowds:
         one.check_running()
         one.end()
-    return Idle(workers, took, counted, waits)
+    return Idle(workers, took, counted, waits, late)
 
 
-def _wake_one(store: SyncStore) -> float:
-    """How long a job waited in ms that came while all were idle."""
-    time.sleep(random.uniform(0.02, 0.08))
+def _start_one(store: SyncStore, *, pause_s: float, delay_ms: int = 0) -> float:
+    """How late in ms a job started that came after so long a pause, when all were idle."""
+    time.sleep(pause_s)
     sent = time.monotonic()
-    job_id = store.run(operations.enqueue(new_job("stamp"))).id
+    job_id = store.run(operations.enqueue(new_job("stamp", delay_ms=delay_ms))).id
     eventually_sync(lambda: store.run(reads.job(job_id)).state is JobState.COMPLETED, within_s=30)
     result = store.run(reads.job(job_id)).result
     assert result is not None
     started: float = json.loads(result)
-    return (started - sent) * 1000
+    return (started - sent) * 1000 - delay_ms

@@ -15,7 +15,7 @@ from tests.support import Process
 def test_idle_workers_send_at_most_two_requests_a_second_each(
     processes: Callable[..., Process], sync_store: SyncStore, redis_url: str, workers: int
 ) -> None:
-    idle = measure_idle(processes, sync_store, redis_url, workers=workers, seconds=60.0, jobs=200)
+    idle = measure_idle(processes, sync_store, redis_url, workers=workers, seconds=60.0, jobs=200, delayed=5)
 
     print(idle)
     assert sum(idle.requests.values()) <= 2 * workers * idle.seconds

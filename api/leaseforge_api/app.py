@@ -17,7 +17,19 @@ from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
-from leaseforge_api.routes import audit, auth, jobs, openapi, probes, queues, system, tokens, workers
+from leaseforge_api.routes import (
+    audit,
+    auth,
+    jobs,
+    openapi,
+    probes,
+    queues,
+    sessions,
+    system,
+    tokens,
+    users,
+    workers,
+)
 from leaseforge_api.schemas.pages import Cursors, page_of
 from leaseforge_api.services import build_services
 from leaseforge_api.settings import ServerSettings
@@ -85,8 +97,10 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                     jobs.router,
                     openapi.router,
                     queues.router,
+                    sessions.router,
                     system.router,
                     tokens.router,
+                    users.router,
                     workers.router,
                 ],
                 opt={AUTH: "bearer"},
@@ -101,6 +115,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "tokens": _always(services.tokens),
+            "users": _always(services.users),
             "api_tokens": _always(services.api_tokens),
             "page": Provide(page_of(Cursors(settings.auth.auth_secret))),
             "server_settings": _always(settings),

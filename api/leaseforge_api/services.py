@@ -15,6 +15,7 @@ from leaseforge_auth.passwords import Passwords
 from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.throttle import LoginThrottle
 from leaseforge_auth.tokens import TokenKeys
+from leaseforge_auth.users import Users
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Services:
 
     store: Store
     passwords: Passwords
+    users: Users
     accounts: Accounts
     tokens: AccessTokens
     api_tokens: ApiTokens
@@ -42,6 +44,7 @@ def build_services(settings: ServerSettings, store: Store) -> Services:
     return Services(
         store=store,
         passwords=passwords,
+        users=Users(store, passwords),
         accounts=Accounts(store, passwords=passwords, throttle=LoginThrottle(store)),
         tokens=tokens,
         api_tokens=api_tokens,

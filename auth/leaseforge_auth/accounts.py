@@ -62,6 +62,7 @@ class Accounts:
             log.warning(events.LOGIN_REFUSED, username=account.username if account else None)
             return None
         await self._throttle.succeeded(username, address)
+        await self._store.run(calls.note_login(username))
         log.info(events.LOGIN_SUCCEEDED, username=username)
         return account
 

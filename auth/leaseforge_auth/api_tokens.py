@@ -187,7 +187,7 @@ def _read(token_id: str, digest: str) -> Call[_Found | None]:
         granted = permissions_of(decode_roles(roles)) | _decode_permissions(permissions)
         return name, TokenKind(kind), owner, granted, _ms(expires), decode_roles(account_roles)
 
-    token_keys = _keys(token=keys.api_token(token_id))
+    token_keys = keys.named(token=keys.api_token(token_id))
     return Call(SCRIPTS.load("api_token_read"), token_keys, (("digest", digest),), read)
 
 
@@ -213,7 +213,7 @@ def _create(
         ("ttl_ms", ttl_ms),
         ("most", MOST_OF_ONE_OWNER),
     )
-    token_keys = _keys(
+    token_keys = keys.named(
         tokens=keys.API_TOKENS,
         owned=keys.api_tokens_of(owner),
         services=keys.SERVICES,
@@ -229,11 +229,11 @@ def _list(owner: str | None, *, offset: int, count: int) -> Call[tuple[tuple[Api
 
     listed = keys.API_TOKENS if owner is None else keys.api_tokens_of(owner)
     args: tuple[tuple[str, Arg], ...] = (("offset", offset), ("count", count))
-    return Call(SCRIPTS.load("api_token_list"), _keys(list=listed), args, read)
+    return Call(SCRIPTS.load("api_token_list"), keys.named(list=listed), args, read)
 
 
 def _revoke(token_id: str, *, owner: str) -> Call[Answer]:
-    token_keys = _keys(tokens=keys.API_TOKENS, services=keys.SERVICES, token=keys.api_token(token_id))
+    token_keys = keys.named(tokens=keys.API_TOKENS, services=keys.SERVICES, token=keys.api_token(token_id))
     return Call(SCRIPTS.load("api_token_revoke"), token_keys, (("id", token_id), ("owner", owner)), answer)
 
 
@@ -268,7 +268,3 @@ def _decode_permissions(text: str) -> frozenset[Permission]:
 
 def _ms(text: str) -> int | None:
     return int(text) if text and text != "0" else None
-
-
-def _keys(**named: str) -> tuple[tuple[str, str], ...]:
-    return (("guard", keys.GUARD), *named.items())

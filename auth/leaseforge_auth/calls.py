@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any, Literal
 
 from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, answer
 from leaseforge.scripts import ENGINE, Library
 from leaseforge_auth import keys
 from leaseforge_auth.roles import Role
+
+Origin = Literal["cli", "api", "oidc"]
+"""Where an account that the settings do not name comes from."""
 
 SCRIPTS = Library(files("leaseforge_auth") / "lua", base=ENGINE)
 
@@ -23,6 +27,21 @@ class Account:
     epoch: int
     is_from_settings: bool
     is_disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountInfo:
+    """A user as lists show it. Times are Redis time in ms."""
+
+    username: str
+    has_password: bool
+    roles: tuple[Role, ...]
+    origin: str
+    is_disabled: bool
+    created_at_ms: int
+    changed_at_ms: int
+    last_login_at_ms: int | None
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +62,12 @@ def read_account(username: str) -> Call[Account | None]:
         password, roles, epoch, origin, disabled = (value.decode() for value in raw)
         return Account(username, password, decode_roles(roles), int(epoch), origin == "settings", disabled == "1")
 
-    return Call(SCRIPTS.load("account_read"), _keys(account=keys.account(username)), (), read)
+    return Call(SCRIPTS.load("account_read"), keys.named(account=keys.account(username)), (), read)
 
 
 def count_accounts() -> Call[int]:
     """How many accounts there are."""
-    return Call(SCRIPTS.load("account_count"), _keys(accounts=keys.ACCOUNTS), (), int)
+    return Call(SCRIPTS.load("account_count"), keys.named(accounts=keys.ACCOUNTS), (), int)
 
 
 def declare_account(username: str, *, password_hash: str, roles: Sequence[Role], replaces: str = "") -> Call[Answer]:
@@ -62,8 +81,87 @@ def declare_account(username: str, *, password_hash: str, roles: Sequence[Role],
         ("password", password_hash),
         ("roles", encode_roles(roles)),
     )
-    account_keys = _keys(accounts=keys.ACCOUNTS, account=keys.account(username))
+    account_keys = keys.named(accounts=keys.ACCOUNTS, account=keys.account(username))
     return Call(SCRIPTS.load("account_declare"), account_keys, args, answer)
+
+
+def create_account(username: str, *, password_hash: str, roles: Sequence[Role], origin: Origin) -> Call[Answer]:
+    """Makes an account: created, or conflict if the name is taken."""
+    args: tuple[tuple[str, Arg], ...] = (
+        ("username", username),
+        ("password", password_hash),
+        ("roles", encode_roles(roles)),
+        ("origin", origin),
+    )
+    account_keys = keys.named(accounts=keys.ACCOUNTS, account=keys.account(username))
+    return Call(SCRIPTS.load("account_create"), account_keys, args, answer)
+
+
+def change_account(
+    username: str,
+    *,
+    expected_epoch: int | None = None,
+    roles: Sequence[Role] | None = None,
+    disabled: bool | None = None,
+    password_hash: str | None = None,
+    everywhere: bool = False,
+) -> Call[Answer]:
+    """Changes an account and ends its sessions and access tokens (`everywhere`: its API tokens, too).
+
+    Answers ok, not_found, conflict (not the epoch that was expected) or refused (the last administrator).
+    """
+    rest: list[Arg] = []
+    if roles is not None:
+        rest += ("roles", encode_roles(roles))
+    if disabled is not None:
+        rest += ("disabled", "1" if disabled else "")
+    if password_hash is not None:
+        rest += ("password", password_hash)
+    args: tuple[tuple[str, Arg], ...] = (
+        ("username", username),
+        ("expected", "" if expected_epoch is None else str(expected_epoch)),
+        ("everywhere", int(everywhere)),
+    )
+    return Call(SCRIPTS.load("account_change"), keys.named(account=keys.account(username)), args, answer, rest)
+
+
+def delete_account(username: str) -> Call[Answer]:
+    """Removes an account with its personal API tokens: ok, not_found, or refused (the last administrator)."""
+    account_keys = keys.named(
+        accounts=keys.ACCOUNTS,
+        account=keys.account(username),
+        tokens=keys.API_TOKENS,
+        owned=keys.api_tokens_of(username),
+        sessions=keys.sessions_of(username),
+    )
+    return Call(SCRIPTS.load("account_delete"), account_keys, (("username", username),), answer)
+
+
+def list_accounts(*, offset: int, count: int) -> Call[tuple[tuple[AccountInfo, ...], int]]:
+    """A page of accounts by name, and how many there are."""
+
+    def read(raw: Sequence[Any]) -> tuple[tuple[AccountInfo, ...], int]:
+        rows = [[value.decode() for value in raw[i : i + 9]] for i in range(1, len(raw), 9)]
+        return tuple(_account_info(*row) for row in rows), int(raw[0])
+
+    args: tuple[tuple[str, Arg], ...] = (("offset", offset), ("count", count))
+    return Call(SCRIPTS.load("account_list"), keys.named(accounts=keys.ACCOUNTS), args, read)
+
+
+def account_info(username: str) -> Call[AccountInfo | None]:
+    """One account as lists show it; None if there is none."""
+
+    def read(raw: Sequence[bytes]) -> AccountInfo | None:
+        return _account_info(*(value.decode() for value in raw)) if raw else None
+
+    return Call(
+        SCRIPTS.load("account_show"), keys.named(account=keys.account(username)), (("username", username),), read
+    )
+
+
+def note_login(username: str) -> Call[Answer]:
+    """Notes that the account logged in just now."""
+    return Call(SCRIPTS.load("account_seen"), keys.named(account=keys.account(username)), (), answer)
 
 
 def read_token(username: str, jti: str) -> Call[Standing | None]:
@@ -72,37 +170,13 @@ def read_token(username: str, jti: str) -> Call[Standing | None]:
     def read(raw: Sequence[bytes]) -> Standing | None:
         return Standing(username, decode_roles(raw[0].decode()), int(raw[1])) if raw else None
 
-    token_keys = _keys(account=keys.account(username), spent=keys.spent_token(jti))
+    token_keys = keys.named(account=keys.account(username), spent=keys.spent_token(jti))
     return Call(SCRIPTS.load("token_read"), token_keys, (), read)
 
 
 def spend_token(jti: str, *, ttl_ms: int) -> Call[Answer]:
-    """Ends a token before its time."""
-    return Call(SCRIPTS.load("token_spend"), _keys(spent=keys.spent_token(jti)), (("ttl_ms", ttl_ms),), answer)
-
-
-def open_session(session_id: str, *, username: str, epoch: int, idle_ms: int) -> Call[Answer]:
-    """Stores a new session: ok, or conflict if the account changed since its password was checked."""
-    args: tuple[tuple[str, Arg], ...] = (("username", username), ("epoch", str(epoch)), ("idle_ms", idle_ms))
-    session_keys = _keys(session=keys.session(session_id), account=keys.account(username))
-    return Call(SCRIPTS.load("session_open"), session_keys, args, answer)
-
-
-def read_session(
-    session_id: str, *, idle_ms: int, absolute_ms: int, extend: bool
-) -> Call[tuple[str, tuple[Role, ...]] | None]:
-    """The session's username and what roles the account has now; None when the session has ended."""
-
-    def read(raw: Sequence[bytes]) -> tuple[str, tuple[Role, ...]] | None:
-        return (raw[0].decode(), decode_roles(raw[1].decode())) if raw else None
-
-    args: tuple[tuple[str, Arg], ...] = (("idle_ms", idle_ms), ("absolute_ms", absolute_ms), ("extend", int(extend)))
-    return Call(SCRIPTS.load("session_read"), _keys(session=keys.session(session_id)), args, read)
-
-
-def close_session(session_id: str) -> Call[Answer]:
-    """Ends a session."""
-    return Call(SCRIPTS.load("session_close"), _keys(session=keys.session(session_id)), (), answer)
+    """Ends a token before its time: ok, or already_done if that was done before."""
+    return Call(SCRIPTS.load("token_spend"), keys.named(spent=keys.spent_token(jti)), (("ttl_ms", ttl_ms),), answer)
 
 
 def decode_roles(text: str) -> tuple[Role, ...]:
@@ -115,6 +189,25 @@ def encode_roles(roles: Sequence[Role]) -> str:
     return ",".join(dict.fromkeys(roles))
 
 
-def _keys(**named: str) -> tuple[tuple[str, str], ...]:
-    """The keys in the order of the script's header, the guard first."""
-    return (("guard", keys.GUARD), *named.items())
+def _account_info(
+    username: str,
+    has_password: str,
+    roles: str,
+    origin: str,
+    disabled: str,
+    created: str,
+    changed: str,
+    last_login: str,
+    epoch: str,
+) -> AccountInfo:
+    return AccountInfo(
+        username,
+        has_password == "1",  # noqa: S105 -- whether there is one
+        decode_roles(roles),
+        origin,
+        disabled == "1",
+        int(created or 0),
+        int(changed or 0),
+        int(last_login) if last_login else None,
+        int(epoch or 0),
+    )

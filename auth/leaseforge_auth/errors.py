@@ -4,6 +4,13 @@ AuthError
 ├── NotAuthenticated     no credential, or one that is not valid (any more)
 ├── NotPermitted         known, but not allowed to do this
 ├── CrossSiteRequest     a browser was sent here by another site, or the form's token is missing or old
+├── UserNotFound         no account of this name
+├── UsernameTaken
+├── UserChanged          the account was changed by somebody else meanwhile
+├── UserFromSettings     its roles and password are the settings' to change
+├── LastAdministrator    nobody could run the place any more
+├── NoPassword
+├── SessionNotFound
 ├── TokenNotFound        no API token of this id, or not the caller's
 ├── TokenNameTaken       a service token of this name lives
 ├── TooManyTokens        the account has as many API tokens as it may
@@ -40,6 +47,55 @@ class CrossSiteRequest(AuthError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+
+
+class UserNotFound(AuthError):
+    """No account of this name."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"no user {username}")
+
+
+class UsernameTaken(AuthError):
+    """An account of this name is there already."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"there is a user {username} already")
+
+
+class UserChanged(AuthError):
+    """The account was changed by somebody else while this change was made."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username} was changed by somebody else just now: look again")
+
+
+class UserFromSettings(AuthError):
+    """What was to be changed is set by the server's settings, which would change it back."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username} comes from the server's settings: change roles and password there")
+
+
+class NoPassword(AuthError):
+    """The account logs in elsewhere."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username} logs in by single sign-on: there is no password to change")
+
+
+class LastAdministrator(AuthError):
+    """Without this account nobody could run the place any more."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username} is the last enabled administrator: make another one first")
+
+
+class SessionNotFound(AuthError):
+    """No session of this id, or not one of this account's."""
+
+    def __init__(self, public_id: str) -> None:
+        super().__init__(f"no session {public_id}")
 
 
 class TokenNotFound(AuthError):

@@ -20,8 +20,18 @@ def account(username: str) -> str:
 
 
 def session(session_id: str) -> str:
-    """Hash: username, epoch, created_at. Named by a digest: who can read Redis still cannot take over a session."""
-    return system_key(f"session:{_digest(session_id)}")
+    """Hash: username, epoch, created_at, seen_at, address, agent."""
+    return system_key(f"session:{session_digest(session_id)}")
+
+
+def session_digest(session_id: str) -> str:
+    """What a session is stored under: who can read Redis still cannot take it over."""
+    return _digest(session_id)
+
+
+def sessions_of(username: str) -> str:
+    """Zset: digests of an account's sessions by the time they were opened."""
+    return system_key(f"sessions:{username}")
 
 
 def spent_token(jti: str) -> str:
@@ -48,6 +58,11 @@ def api_tokens_of(username: str) -> str:
 def attempts(*who: str) -> str:
     """Hash: failures, until. Of an account from an address, or of an address; a digest, for both are chosen freely."""
     return system_key(f"attempts:{_digest(*who)}")
+
+
+def named(**of_script: str) -> tuple[tuple[str, str], ...]:
+    """Keys in the order of a script's header, the guard first."""
+    return (("guard", GUARD), *of_script.items())
 
 
 def _digest(*parts: str) -> str:

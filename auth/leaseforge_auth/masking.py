@@ -24,10 +24,15 @@ class Shown:
     is_masked: bool = False
 
 
-def shown(content: bytes | None, content_type: str = "application/json") -> Shown:
-    """The content as it may be shown. JSON without secrets is passed on byte for byte."""
+def shown(content: bytes | None, content_type: str = "application/json", *, reveal: bool = False) -> Shown:
+    """The content as it may be shown. JSON without secrets is passed on byte for byte.
+
+    `reveal` masks nothing: for those who may see everything, and whose looking is audited.
+    """
     if content is None:
         return Shown()
+    if reveal:
+        return _revealed(content, content_type)
     if is_json(content_type):
         try:
             value = msgspec.json.decode(content)
@@ -38,6 +43,17 @@ def shown(content: bytes | None, content_type: str = "application/json") -> Show
             # Too deep to look for secrets in it, so not shown at all.
             return Shown(is_masked=True)
         except (msgspec.DecodeError, UnicodeDecodeError):
+            pass
+    return Shown(base64=base64.b64encode(content).decode())
+
+
+def _revealed(content: bytes, content_type: str) -> Shown:
+    if is_json(content_type):
+        try:
+            content.decode()
+            msgspec.json.decode(content)
+            return Shown(json=content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
     return Shown(base64=base64.b64encode(content).decode())
 

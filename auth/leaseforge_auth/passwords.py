@@ -78,6 +78,13 @@ class Passwords:
         self._under_way -= 1
 
 
+def length_problem(password: str) -> str | None:
+    """What is wrong with a password's length, None if nothing is."""
+    if len(password) >= MIN_PASSWORD_CHARACTERS and len(_as_bytes(password)) <= MAX_PASSWORD_BYTES:
+        return None
+    return f"must be {MIN_PASSWORD_CHARACTERS} characters to {MAX_PASSWORD_BYTES:,} bytes long"
+
+
 def is_encoded_hash(text: str) -> bool:
     """Whether the text is an argon2id hash that passwords can be checked against."""
     try:

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 
 from leaseforge.answers import Answer
 from leaseforge.store import Store
-from leaseforge_auth import calls, csrf
+from leaseforge.texts import cut
+from leaseforge_auth import calls, csrf, session_calls
 from leaseforge_auth.cookies import SessionCookie
+from leaseforge_auth.errors import SessionNotFound
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.roles import permissions_of
 
 _ID_BYTES = 32
+_AGENT_BYTES = 200
 _ID_CHARACTERS = len(secrets.token_urlsafe(_ID_BYTES))
 
 
@@ -31,14 +34,21 @@ class Sessions:
         self._idle_ms = idle_s * 1000
         self._absolute_ms = absolute_s * 1000
 
-    async def create(self, account: calls.Account) -> NewSession | None:
-        """A session with a new id for an account whose password was just checked.
+    async def create(self, account: calls.Account, *, address: str = "", agent: str = "") -> NewSession | None:
+        """A session with a new id for an account that has just logged in, from where and with what browser.
 
         None when the account was changed or disabled in that very moment.
         """
         session_id = secrets.token_urlsafe(_ID_BYTES)
         idle_ms = min(self._idle_ms, self._absolute_ms)
-        opened = calls.open_session(session_id, username=account.username, epoch=account.epoch, idle_ms=idle_ms)
+        opened = session_calls.open_session(
+            session_id,
+            username=account.username,
+            epoch=account.epoch,
+            idle_ms=idle_ms,
+            address=address,
+            agent=cut(agent, _AGENT_BYTES),
+        )
         if await self._store.run(opened) is not Answer.OK:
             return None
         return NewSession(session_id, csrf.token_for(session_id))
@@ -51,7 +61,7 @@ class Sessions:
         if len(session_id) != _ID_CHARACTERS:
             return None
         found = await self._store.run(
-            calls.read_session(session_id, idle_ms=self._idle_ms, absolute_ms=self._absolute_ms, extend=extend)
+            session_calls.read_session(session_id, idle_ms=self._idle_ms, absolute_ms=self._absolute_ms, extend=extend)
         )
         if found is None:
             return None
@@ -60,4 +70,13 @@ class Sessions:
 
     async def destroy(self, session_id: str) -> None:
         """End the session; one that has ended already is fine."""
-        await self._store.run(calls.close_session(session_id))
+        await self._store.run(session_calls.close_session(session_id))
+
+    async def listed(self, username: str) -> tuple[session_calls.SessionInfo, ...]:
+        """The sessions of an account, newest first; 50 at most."""
+        return await self._store.run(session_calls.list_sessions(username))
+
+    async def revoke(self, username: str, public_id: str) -> None:
+        """Ends one of an account's sessions. Raises SessionNotFound."""
+        if await self._store.run(session_calls.revoke_session(username, public_id)) is Answer.NOT_FOUND:
+            raise SessionNotFound(public_id)

@@ -13,7 +13,7 @@ from leaseforge.settings import seconds, setting, whole
 from leaseforge_auth.accounts import USERNAME, DeclaredAccount
 from leaseforge_auth.addresses import Network
 from leaseforge_auth.cookies import is_loopback
-from leaseforge_auth.passwords import MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARACTERS, is_encoded_hash
+from leaseforge_auth.passwords import is_encoded_hash, length_problem
 from leaseforge_auth.roles import Role
 
 MIN_SECRET_BYTES = 32
@@ -51,8 +51,8 @@ def users(text: str) -> tuple[DeclaredAccount, ...]:
 
 def password(text: str) -> str:
     """Checks a password's length."""
-    if len(text) < MIN_PASSWORD_CHARACTERS or len(text.encode()) > MAX_PASSWORD_BYTES:
-        raise ValueError(f"must be {MIN_PASSWORD_CHARACTERS} characters to {MAX_PASSWORD_BYTES:,} bytes long")
+    if problem := length_problem(text):
+        raise ValueError(problem)
     return text
 
 

@@ -54,4 +54,4 @@ class LoginThrottle:
 
 def _places(username: str, address: str) -> tuple[tuple[str, str], ...]:
     pair, alone = keys.attempts(username, address), keys.attempts(address)
-    return (("guard", keys.GUARD), ("pair", pair), ("address", alone))
+    return keys.named(pair=pair, address=alone)

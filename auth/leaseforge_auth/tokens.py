@@ -25,12 +25,16 @@ MAX_TOKEN_CHARACTERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a valid token says: the account, its epoch when it was made, the token's own id and its end (Unix s)."""
+    """What a valid token says: the account, its epoch when it was made, the token's own id.
+
+    Its end and the login it goes back to are Unix times in s.
+    """
 
     username: str
     epoch: int
     jti: str
     expires_at: int
+    logged_in_at: int
 
     @property
     def expires_at_ms(self) -> int:
@@ -44,8 +48,10 @@ class TokenKeys:
     def __init__(self, secrets_newest_first: Sequence[str]) -> None:
         self._keys = KeyRing(secrets_newest_first, "leaseforge access token")
 
-    def issue(self, username: str, *, epoch: int, ttl_s: int, now_s: float | None = None) -> str:
-        """A new token for this account, valid for `ttl_s` seconds."""
+    def issue(
+        self, username: str, *, epoch: int, ttl_s: int, now_s: float | None = None, logged_in_at: int | None = None
+    ) -> str:
+        """A new token for this account, valid for `ttl_s` seconds; the login is now unless it goes back further."""
         issued_at = int(time.time() if now_s is None else now_s)
         claims = {
             "iss": ISSUER,
@@ -55,6 +61,7 @@ class TokenKeys:
             "exp": issued_at + ttl_s,
             "jti": secrets.token_urlsafe(16),
             "epoch": epoch,
+            "auth_time": issued_at if logged_in_at is None else logged_in_at,
         }
         headers = {"kid": self._keys.newest_id, "typ": TOKEN_TYPE}
         return jwt.encode(claims, self._keys.newest, algorithm=ALGORITHM, headers=headers)
@@ -78,10 +85,11 @@ class TokenKeys:
                 audience=AUDIENCE,
                 issuer=ISSUER,
                 leeway=LEEWAY_S,
-                options={"require": ["iss", "aud", "sub", "iat", "exp", "jti", "epoch"]},
+                options={"require": ["iss", "aud", "sub", "iat", "exp", "jti", "epoch", "auth_time"]},
             )
         except (jwt.InvalidTokenError, ValueError) as error:
             raise NotAuthenticated("the token is not valid", had_credential=True) from error
-        if not isinstance(claims["epoch"], int) or not claims["sub"] or not claims["jti"]:
+        numbers = (claims["epoch"], claims["auth_time"])
+        if not all(type(number) is int for number in numbers) or not claims["sub"] or not claims["jti"]:
             raise NotAuthenticated("the token is not valid", had_credential=True)
-        return Claims(claims["sub"], claims["epoch"], claims["jti"], int(claims["exp"]))
+        return Claims(claims["sub"], claims["epoch"], claims["jti"], int(claims["exp"]), claims["auth_time"])

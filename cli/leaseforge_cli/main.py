@@ -17,6 +17,7 @@ COMMANDS = {
     "audit": ("leaseforge_cli.audit:audit", "Check the audit trail, or write it out."),
     "dev": ("leaseforge_cli.dev:dev", "Run everything on this machine: server, worker and an embedded Redis."),
     "server": ("leaseforge_cli.server:server", "Serve the API and the console."),
+    "users": ("leaseforge_cli.users:users", "List, make and change accounts."),
     "version": ("leaseforge_cli.version:version", "Print the versions of Leaseforge and what it runs on."),
     "worker": ("leaseforge_cli.worker:worker", "Run jobs with the tasks of the given modules."),
 }

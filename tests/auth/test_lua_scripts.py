@@ -7,7 +7,7 @@ import redis
 
 from leaseforge.calls import Call
 from leaseforge.store import Store
-from leaseforge_auth import calls
+from leaseforge_auth import calls, session_calls
 from leaseforge_auth.api_tokens import TokenKind, _create, _list, _read, _revoke
 from leaseforge_auth.audit import calls as audit
 from leaseforge_auth.audit.chain import Head
@@ -21,9 +21,17 @@ CALLS: list[Call[Any]] = [
     calls.declare_account("ada", password_hash="x", roles=[Role.VIEWER]),
     calls.read_token("ada", "jti"),
     calls.spend_token("jti", ttl_ms=1000),
-    calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
-    calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
-    calls.close_session("id"),
+    calls.create_account("ada", password_hash="x", roles=[Role.VIEWER], origin="api"),
+    calls.change_account("ada", disabled=True),
+    calls.delete_account("ada"),
+    calls.list_accounts(offset=0, count=1),
+    calls.account_info("ada"),
+    calls.note_login("ada"),
+    session_calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
+    session_calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
+    session_calls.close_session("id"),
+    session_calls.list_sessions("ada"),
+    session_calls.revoke_session("ada", "0123456789abcdef"),
     audit.read_state(),
     audit.append(Head(), Head(1, "mac", "seal"), [audit.Linked(b"{}", "mac", "kid", "action", Step.INTENT)]),
     audit.trim(Head(1, "mac", "seal")),

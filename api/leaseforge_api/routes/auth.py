@@ -7,18 +7,20 @@ from litestar import Request, Router, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
+from leaseforge.errors import BadInput, FieldProblem
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, user
+from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, PasswordRequest, user
 from leaseforge_api.schemas.values import instant_of
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.api_tokens import ApiTokens, Shown
 from leaseforge_auth.audit.action import action_of
-from leaseforge_auth.errors import NotAuthenticated
+from leaseforge_auth.errors import NotAuthenticated, NotPermitted
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.roles import permissions_of
 from leaseforge_auth.tokens import Claims
+from leaseforge_auth.users import Users
 
 
 @post(
@@ -56,6 +58,47 @@ def me(request: Request[Identity, Claims | Shown, Any], identity: NamedDependenc
     return Me(shown.username, shown.roles, shown.permissions, None if ends_ms is None else instant_of(ends_ms / 1000))
 
 
+@post("/refresh", status_code=200, **any_identity(audit="token.refresh"))
+async def refresh(
+    request: Request[Identity, Claims | Shown, Any],
+    identity: NamedDependency[Identity],
+    tokens: NamedDependency[AccessTokens],
+) -> LoginAnswer:
+    """Trades the token that was shown for a new one, until 7 days after its login; the old one ends."""
+    if isinstance(request.auth, Shown):
+        raise NotPermitted("a token from a login: API tokens are not refreshed")
+    issued = await tokens.refresh(request.auth, now_s=time.time())
+    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+
+
+@post(
+    "/password",
+    status_code=200,
+    dto=JsonBody[PasswordRequest],
+    **any_identity(audit="password.change", audit_by_route=True),
+)
+async def change_password(
+    data: JSONBody[PasswordRequest],
+    request: Request[Identity, Any, Any],
+    identity: NamedDependency[Identity],
+    accounts: NamedDependency[Accounts],
+    users: NamedDependency[Users],
+    tokens: NamedDependency[AccessTokens],
+    client_address: NamedDependency[str],
+) -> LoginAnswer:
+    """Changes one's own password; everything handed out before ends, and this answers with a new token."""
+    if identity.kind == "api_token":
+        raise NotPermitted("a login: an API token does not change passwords")
+    account = await accounts.authenticate(
+        identity.username, data.current, address=client_address, action=action_of(request)
+    )
+    if account is None:
+        raise BadInput([FieldProblem("current", "is not your password")])
+    fresh = await users.set_own_password(account, data.new)
+    issued = tokens.issue(fresh)
+    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+
+
 @post("/logout", status_code=204, **any_identity(audit="logout"))
 async def logout(
     request: Request[Identity, Claims | Shown, Any],
@@ -69,4 +112,4 @@ async def logout(
         await tokens.revoke(request.auth, now_s=time.time())
 
 
-router = Router("/auth", route_handlers=[login, login_methods, me, logout], tags=["auth"])
+router = Router("/auth", route_handlers=[login, login_methods, me, refresh, change_password, logout], tags=["auth"])

@@ -16,8 +16,17 @@ from leaseforge.errors import BadInput, FieldProblem, JobNotFound, PayloadTooLar
 from leaseforge.jobs import NewJob
 from leaseforge.store import Store
 from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody, check_depth
-from leaseforge_api.schemas.job import JobShown, gone_job_shown, job_shown
-from leaseforge_api.schemas.jobs import BulkAnswer, BulkRequest, BulkResult, JobRequest, RetryRequest, job_from
+from leaseforge_api.schemas.job import JobShown, gone_job_shown, job_shown, revealed_contents
+from leaseforge_api.schemas.jobs import (
+    BulkAnswer,
+    BulkRequest,
+    BulkResult,
+    JobRequest,
+    RetryRequest,
+    Revealed,
+    RevealRequest,
+    job_from,
+)
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -117,6 +126,17 @@ async def retry(
     return _shown_to(identity, await store.run(reads.job(job_id)))
 
 
+@post(
+    "/{job_id:str}/reveal",
+    status_code=200,
+    dto=JsonBody[RevealRequest],
+    **permission(Permission.PAYLOADS_REVEAL, audit="job.reveal"),
+)
+async def reveal(job_id: FromPath[str], data: JSONBody[RevealRequest], store: NamedDependency[Store]) -> Revealed:
+    """Payload and result with nothing masked. That it was asked for, by whom and why is in the audit trail."""
+    return Revealed(**revealed_contents(await store.run(reads.job(job_id))))
+
+
 @delete("/{job_id:str}", **permission(Permission.JOBS_WRITE, audit="job.delete"))
 async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a job with its history; one that is running is refused."""
@@ -162,4 +182,4 @@ def _traceparent(request: Request[Any, Any, Any]) -> str | None:
     return sent if _TRACEPARENT.fullmatch(sent) else None
 
 
-router = Router("/jobs", route_handlers=[enqueue, enqueue_many, show, retry, remove], tags=["jobs"])
+router = Router("/jobs", route_handlers=[enqueue, enqueue_many, show, retry, reveal, remove], tags=["jobs"])

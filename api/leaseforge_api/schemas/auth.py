@@ -16,6 +16,13 @@ class LoginRequest(Struct, frozen=True, forbid_unknown_fields=True):
     password: Annotated[str, Meta(min_length=1, max_length=MAX_PASSWORD_BYTES)]
 
 
+class PasswordRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The password one has, and the one to have."""
+
+    current: Annotated[str, Meta(min_length=1, max_length=MAX_PASSWORD_BYTES)]
+    new: Annotated[str, Meta(min_length=1, max_length=MAX_PASSWORD_BYTES)]
+
+
 class User(Struct, frozen=True):
     """An account and what it may do now."""
 

@@ -135,6 +135,12 @@ def job_shown(job: Job, *, with_payload: bool, in_list: bool = False) -> JobShow
     )
 
 
+def revealed_contents(job: Job) -> dict[str, Any]:
+    """Payload and result of a job with nothing masked."""
+    fields = {"payload": None} | _json_or_base64("payload", shown(job.payload, job.content_type, reveal=True))
+    return fields | {"result": None} | _json_or_base64("result", shown(job.result, reveal=True))
+
+
 def _contents(job: Job, *, with_payload: bool) -> dict[str, Any]:
     """The fields only a single job has."""
     fields: dict[str, Any] = {"history": [_attempt(attempt) for attempt in job.history], "payload_masked": False}

@@ -77,6 +77,21 @@ class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason | None = None
 
 
+class RevealRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why what is masked has to be seen."""
+
+    reason: Reason
+
+
+class Revealed(Struct, frozen=True):
+    """Payload and result of a job with nothing masked: JSON, or base64 of what is none."""
+
+    payload: Raw | UnsetType | None = UNSET
+    payload_base64: str | UnsetType = UNSET
+    result: Raw | UnsetType | None = UNSET
+    result_base64: str | UnsetType = UNSET
+
+
 # The engine's names and units, and what a caller of this API calls them.
 _FIELDS: Mapping[str, str] = {
     "delay_ms": "delay_seconds",

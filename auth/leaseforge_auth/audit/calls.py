@@ -102,5 +102,5 @@ def _place(words: Sequence[str]) -> Head:
 
 
 def _keys(*names: str) -> tuple[tuple[str, str], ...]:
-    named = {"entries": keys.AUDIT, "head": keys.AUDIT_HEAD, "open": keys.AUDIT_OPEN}
-    return (("guard", keys.GUARD), *((name, named[name]) for name in names))
+    known = {"entries": keys.AUDIT, "head": keys.AUDIT_HEAD, "open": keys.AUDIT_OPEN}
+    return keys.named(**{name: known[name] for name in names})

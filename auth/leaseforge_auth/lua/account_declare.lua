@@ -13,9 +13,10 @@
 -- ARGV[4] roles     text  separated by commas
 -- returns answer (created, ok, conflict)
 -- flags allow-oom
+-- uses _account
 local function account_declare(K, A)
   local username, expected, password, roles = A[1], A[2], A[3], A[4]
-  local known = redis.call('HMGET', K.account, 'password', 'origin', 'epoch')
+  local known = redis.call('HMGET', K.account, 'password', 'origin', 'epoch', 'disabled')
   if (known[1] or '') ~= expected or (known[1] and known[2] ~= 'settings') then
     return 'conflict'
   end
@@ -25,5 +26,6 @@ local function account_declare(K, A)
   redis.call('HSET', K.account, 'password', password, 'roles', roles, 'epoch', text(epoch), 'origin', 'settings',
     'changed_at', text(NOW))
   redis.call('HSETNX', K.account, 'created_at', text(NOW))
+  list_admin(username, roles, known[4])
   return known[1] and 'ok' or 'created'
 end

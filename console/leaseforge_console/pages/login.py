@@ -11,9 +11,10 @@ from litestar.response import Redirect
 
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.audit.action import action_of
+from leaseforge_auth.calls import Account
 from leaseforge_auth.errors import TryAgainLater
 from leaseforge_auth.guards import any_identity, public
-from leaseforge_auth.sessions import Sessions
+from leaseforge_auth.sessions import NewSession, Sessions
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.filters import span
@@ -81,11 +82,15 @@ async def log_in(
         told = f"{str(error).capitalize()}. Try again in {span(error.retry_after_s)}."
         page = LoginPage(data.username, back, told)
         return console.lone(request, "pages/login.html", page, status=429)
-    session = await sessions.create(account) if account else None
+    session = await _open(request, sessions, account, client_address) if account else None
     if session is None:
         return console.lone(request, "pages/login.html", LoginPage(data.username, back, _WRONG), status=401)
     cookies = [sessions.cookie.holding(session.id)]
     return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER, cookies=cookies)
+
+
+async def _open(request: ConsoleRequest, sessions: Sessions, account: Account, address: str) -> NewSession | None:
+    return await sessions.create(account, address=address, agent=request.headers.get("user-agent", ""))
 
 
 @post("/logout", **any_identity(audit="logout"))

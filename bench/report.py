@@ -25,16 +25,25 @@ class Runs:
     failures: list[str] = field(default_factory=list)
 
     def medians(self) -> Figures:
-        """Our medians; `ratio` is the median of the rounds' ratios of ours to its floor."""
+        """Our medians; `ratio` is the median of the rounds' ratios of ours to its floor.
+
+        `cpu_ratio` is the floor's CPU time a job, the server's and the processes' together, to ours: what the ratio
+        would be if nothing else counted. Other programs on the machine disturb it far less.
+        """
         figures = _medians(self.ours)
         if ratios := self.ratios():
             figures["ratio"] = median(ratios)
+            figures["cpu_ratio"] = _cpu_us(_medians(self.floor)) / _cpu_us(figures)
         return figures
 
     def ratios(self) -> list[float]:
         """Ours to the floor, round by round."""
         pairs = zip(self.ours, self.floor, strict=False)
         return [ours["per_second"] / floor["per_second"] for ours, floor in pairs if "per_second" in ours]
+
+
+def _cpu_us(figures: Figures) -> float:
+    return figures["redis_us"] + figures["python_us"]
 
 
 def _medians(rounds: Sequence[Figures]) -> Figures:
@@ -46,12 +55,12 @@ def table(runs: Mapping[str, Runs]) -> Iterator[str]:
     yield f"{'':24}{'ours':>36}    {'floor':>30}"
     yield (
         f"{'':22}{'jobs':>8}{'jobs/s':>9}{'redis':>7}{'cmds':>6}{'python':>8}"
-        f"    {'jobs/s':>9}{'redis':>7}{'cmds':>6}{'python':>8}   ratio (least-most)"
+        f"    {'jobs/s':>9}{'redis':>7}{'cmds':>6}{'python':>8}   ratio (least-most)  of CPU"
     )
     for name, run in runs.items():
         if run.ours and run.floor:
             ratios = run.ratios()
-            spread = f"{median(ratios):8.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+            spread = f"{median(ratios):8.2f} ({min(ratios):.2f}-{max(ratios):.2f}){run.medians()['cpu_ratio']:>9.2f}"
             yield f"{name:22}{run.jobs:>8,}{_side(run.ours)}    {_side(run.floor)}{spread}"
     yield "redis, python: CPU us a job of the server, of the processes measured; cmds: commands a job, in scripts too"
     for name, run in runs.items():

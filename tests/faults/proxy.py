@@ -155,7 +155,10 @@ class _Relay:
 
 @asynccontextmanager
 async def proxied(url: str) -> AsyncIterator[tuple[Proxy, str]]:
-    """A proxy in front of the server at `url`, and the URL that leads through it."""
+    """A proxy in front of the server at `url`, and the URL that leads through it.
+
+    It lives in the test's loop: what blocks the loop, such as waiting for a process, blocks the line.
+    """
     parts = urlsplit(url)
     assert parts.port is not None
     proxy = Proxy(parts.port)

@@ -1,0 +1,107 @@
+"""Every route that changes something leaves one action in the audit trail: generated from the table of routes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from leaseforge.store import Store
+from leaseforge_auth import calls
+from leaseforge_auth.audit.calls import read_on
+from leaseforge_auth.audit.entries import Entry, Result, Step, decode
+from leaseforge_auth.csrf import FORM_FIELD
+from leaseforge_auth.guards import AUDIT, AUDIT_BY_ROUTE, PUBLIC
+from leaseforge_auth.roles import Role
+from leaseforge_auth.sessions import Sessions
+from tests.api.conftest import PASSWORD, Bearer, Client
+from tests.api.test_routes import COOKIE, ROUTES, Route, session_header
+
+AUDITED = [route for route in ROUTES if AUDIT in route.opt and route.method != "GET"]
+CLOSED = [route for route in AUDITED if not route.opt.get(PUBLIC)]
+BY_MIDDLEWARE = [route for route in CLOSED if not route.opt.get(AUDIT_BY_ROUTE)]
+LOGINS = [route for route in AUDITED if route.opt.get(PUBLIC) and route.opt[AUDIT] == "login"]
+
+
+@pytest.fixture
+async def sessions(store: Store) -> Sessions:
+    return Sessions(store, cookie=COOKIE, idle_s=600, absolute_s=600)
+
+
+async def entries(store: Store) -> list[Entry]:
+    return [decode(stored.body) for stored in (await store.run(read_on(0))).entries]
+
+
+async def credential(route: Route, role: Role, sessions: Sessions, store: Store, bearer: Bearer) -> dict[str, str]:
+    return await session_header(sessions, store, role) if route.is_console else bearer(role)
+
+
+async def test_there_is_something_to_walk() -> None:
+    assert len(BY_MIDDLEWARE) > 15
+    assert len(LOGINS) == 2
+
+
+@pytest.mark.parametrize("route", BY_MIDDLEWARE, ids=str)
+async def test_what_an_administrator_does_is_a_pair_of_entries(
+    route: Route, client: Client, store: Store, sessions: Sessions, bearer: Bearer
+) -> None:
+    headers = await credential(route, Role.ADMIN, sessions, store, bearer)
+
+    answer = await client.request(route.method, route.path, headers=headers, follow_redirects=False)
+
+    intent, outcome = await entries(store)
+    assert (intent.step, outcome.step) == (Step.INTENT, Step.OUTCOME)
+    assert intent.id == outcome.id == answer.headers["x-audit-id"]
+    assert intent.action == outcome.action == route.opt[AUDIT]
+    assert intent.user == outcome.user == "admin"
+    assert outcome.status == answer.status_code
+    assert outcome.began_at_ms == intent.at_ms
+    assert (outcome.result is Result.OK) is (answer.status_code < 400)
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=str)
+async def test_what_a_role_may_not_do_is_a_pair_of_entries_too(
+    route: Route, client: Client, store: Store, sessions: Sessions, bearer: Bearer
+) -> None:
+    for role in (role for role in Role if not route.is_open_to(role)):
+        before = len(await entries(store))
+        headers = await credential(route, role, sessions, store, bearer)
+
+        answer = await client.request(route.method, route.path, headers=headers, follow_redirects=False)
+
+        assert answer.status_code == 403
+        intent, outcome = (await entries(store))[before:]
+        assert (intent.step, outcome.step, outcome.result) == (Step.INTENT, Step.OUTCOME, Result.REFUSED)
+        assert outcome.user == role
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=str)
+async def test_strangers_cannot_write_into_the_trail(route: Route, client: Client, store: Store) -> None:
+    await client.request(route.method, route.path, headers={"Sec-Fetch-Site": "same-origin"})
+
+    assert await entries(store) == []
+
+
+@pytest.mark.parametrize("route", LOGINS, ids=str)
+@pytest.mark.parametrize(("password", "result"), [(PASSWORD, Result.OK), ("wrong", Result.REFUSED)])
+async def test_a_login_is_a_pair_of_entries(
+    route: Route,
+    client: Client,
+    store: Store,
+    accounts_by_role: dict[Role, calls.Account],
+    password: str,
+    result: Result,
+) -> None:
+    sent = {"username": "viewer", "password": password}
+    if route.is_console:
+        body: dict[str, Any] = {"data": sent | {FORM_FIELD: ""}}
+    else:
+        body = {"content": json.dumps(sent)}
+    kind = "application/x-www-form-urlencoded" if route.is_console else "application/json"
+
+    await client.request(
+        route.method, route.path, headers={"Sec-Fetch-Site": "same-origin", "Content-Type": kind}, **body
+    )
+
+    intent, outcome = await entries(store)
+    assert (intent.action, outcome.action, outcome.result) == ("login", "login", result)
+    assert intent.user == "viewer"

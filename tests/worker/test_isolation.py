@@ -87,6 +87,18 @@ async def test_as_many_children_as_jobs_at_once_and_nothing_open_but_their_own(r
     assert (await result(runner, "who"))["pid"] in pids
 
 
+async def test_few_children_start_at_a_time_and_serve_all_that_wait(running: Run) -> None:
+    runner = running(tasks.who, slots=10)
+
+    jobs = [runner.start("who") for _ in range(10)]
+    assert runner.attempts.children == children.START_AT_ONCE
+    settlements = [await runner.end(job) for job in jobs]
+
+    found = [json.loads(settlement.result) for settlement in settlements if settlement is not None]
+    assert {one["job"] for one in found} == {job.claimed.id for job in jobs}
+    assert len({one["pid"] for one in found}) <= runner.attempts.children <= 10
+
+
 async def test_a_payload_and_a_result_of_the_largest_size_pass(running: Run) -> None:
     runner = running(tasks.echo, tasks.big)
 

@@ -94,7 +94,7 @@ async def test_an_operator_cancels_a_job_in_a_child(store: Store, redis_url: str
 
 
 async def test_follow_ups_progress_and_log_lines_of_a_child_are_stored(store: Store, redis_url: str) -> None:
-    async with a_worker(redis_url, tasks.speaks, tasks.echo):
+    async with a_worker(redis_url, tasks.speaks, tasks.echo, concurrency=2):
         [job_id] = await enqueue(store, new_job("speaks"))
         job = await ended(store, job_id)
         follow_ups = json.loads(job.result or b"[]")

@@ -15,7 +15,8 @@ from leaseforge.exchanges import Settlement
 from leaseforge.jobs import Options
 from leaseforge.tasks import AnyTask, BadPayload, Policy, Registry
 from leaseforge_worker import outcomes
-from leaseforge_worker.children import Children, Crashed, End
+from leaseforge_worker.child_ends import Crashed, End
+from leaseforge_worker.children import Children
 from leaseforge_worker.deadlines import Deadlines
 from leaseforge_worker.frames import Returned
 from leaseforge_worker.held import Clock, Held, Stop

@@ -1,10 +1,8 @@
 """The child processes of a worker: which runs what, who is idle, who has to go."""
 
 import asyncio
-import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 import structlog
@@ -13,6 +11,7 @@ from leaseforge import events
 from leaseforge.isolation import Isolation
 from leaseforge.logs import LEVELS
 from leaseforge.tasks import Registry
+from leaseforge_worker.child_ends import NOT_STARTED, Crashed, End, NotStarted, what_killed
 from leaseforge_worker.child_process import ChildProcess
 from leaseforge_worker.frames import (
     Begin,
@@ -37,26 +36,10 @@ IDLE_S = 60.0
 """A child that had nothing to do for so long is ended."""
 START_S = 60.0
 """How long a child may take to import its tasks."""
-NOT_STARTED = "child_not_started"
+START_AT_ONCE = 4
+"""So many children may be importing their tasks at one time."""
 _END_S = 1.0
 _LONGEST_NEWS_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Crashed:
-    """The child died while it ran the attempt."""
-
-    failure: Failure
-
-
-@dataclass(frozen=True, slots=True)
-class NotStarted:
-    """No child could take the attempt up: no fault of its job, but nothing that trying at once would mend."""
-
-    failure: Failure
-
-
-End = Returned | Raised | Crashed | NotStarted
 
 
 class _Child:
@@ -67,7 +50,6 @@ class _Child:
         self.held: Held | None = None
         self.isolation = Isolation()
         self.ready = False
-        self.handed_over = False
         self.lease_until = 0.0
         self.unfit = ""
         self.timer: asyncio.TimerHandle | None = None
@@ -77,12 +59,21 @@ class _Child:
             self.timer.cancel()
         self.timer = timer
 
+    def send(self, message: Run | Renewed | StopRun) -> None:
+        if self.process is not None:
+            self.process.send(message)
+
+    def kill(self, why: str) -> None:
+        if self.process is not None:
+            self.process.kill(why)
+
 
 class Children:
     """Runs isolated attempts, each in a child of its own, re-used one after the other. Event loop only.
 
     `started` is called when a handler begins, `ended` once when it ended, unless the attempt was withdrawn or killed.
-    There are never more children than attempts at one time, and so no more than slots.
+    An attempt without a child waits for the first that is free or has started. There are never more children than
+    there were attempts at one time, and so no more than slots.
     """
 
     def __init__(
@@ -99,49 +90,45 @@ class Children:
         self._started = started
         self._ended = ended
         self._guard = Guard()
+        self._waiting: dict[Held, Isolation] = {}
+        self._starting: set[_Child] = set()
         self._idle: list[_Child] = []
         self._busy: dict[Held, _Child] = {}
         self._dying: set[_Child] = set()
         self._news: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        return len(self._idle) + len(self._busy)
+        return len(self._starting) + len(self._idle) + len(self._busy)
 
     def submit(self, held: Held, isolation: Isolation) -> None:
-        """Runs a job in the child that was idle last, or in a new one."""
+        """Runs a job in the child that was idle last, or in the first there is."""
         held.isolated = True
-        child = self._idle.pop() if self._idle else self._new()
-        child.held, child.isolation, child.handed_over = held, isolation, False
-        self._busy[held] = child
-        if child.process is None:
-            self._loop.call_soon(self._give_up, child)
-            return
-        if child.ready:
-            child.set_timer(None)
-            self._hand_over(child)
-        if self._news is None:
-            self._tell_news()
+        self._waiting[held] = isolation
+        if self._idle:
+            self._occupy(self._idle.pop())
+        else:
+            self._start_some()
 
     def stop(self, held: Held) -> bool:
-        """Asks the handler to end; False if no handler has begun, and now none will."""
-        child = self._busy[held]
-        if child.handed_over and child.process is not None:
-            child.process.send(StopRun())
-            return True
-        self._release(child)
-        return False
+        """Asks the handler to end; False if no child has the job, and now none will."""
+        if self._waiting.pop(held, None) is not None:
+            return False
+        self._busy[held].send(StopRun())
+        return True
 
     def kill(self, held: Held) -> None:
         """Ends an attempt with its process and all it started."""
+        self._waiting.pop(held, None)
         child = self._busy.get(held)
         if child is not None:
             self._discard(child, "its attempt was to end and did not")
 
     def close(self) -> None:
         """Kills every child and waits for their end."""
+        self._waiting.clear()
         if self._news is not None:
             self._news.cancel()
-        for child in (*self._idle, *self._busy.values()):
+        for child in (*self._idle, *self._busy.values(), *self._starting):
             self._discard(child, "the worker ends")
         deadline = time.monotonic() + _END_S
         for child in self._dying:
@@ -149,51 +136,107 @@ class Children:
                 child.process.wait(max(0.0, deadline - time.monotonic()))
         self._guard.close()
 
-    def _new(self) -> _Child:
+    # children come and go
+
+    def _start_some(self) -> None:
+        """A child for each attempt that waits, but few at a time: imports are work, and the first may serve many."""
+        while len(self._starting) < min(len(self._waiting), START_AT_ONCE):
+            try:
+                self._start_one()
+            except OSError as error:
+                if not self._starting and not self._busy:  # else those that are at work may take over
+                    self._loop.call_soon(self._fail_one, f"the system refuses another process: {error}")
+                return
+
+    def _start_one(self) -> None:
         child = _Child()
-        try:
-            child.process = ChildProcess(
-                self._begin,
-                loop=self._loop,
-                guard=self._guard,
-                said=lambda message: self._said(child, message),
-                gone=lambda: self._gone(child),
-            )
-        except OSError as error:
-            child.unfit = f"the system refuses another process: {error}"
-        else:
-            child.set_timer(self._loop.call_later(START_S, self._discard_late, child))
-        return child
+        child.process = ChildProcess(
+            self._begin,
+            loop=self._loop,
+            guard=self._guard,
+            said=lambda message: self._said(child, message),
+            gone=lambda: self._gone(child),
+        )
+        child.set_timer(self._loop.call_later(START_S, self._give_up, child, f"it was not ready within {START_S:g} s"))
+        self._starting.add(child)
 
-    def _give_up(self, child: _Child) -> None:
-        """No process at all."""
-        if child.held is not None:
-            self._end(child, NotStarted(Failure(NOT_STARTED, child.unfit)))
+    def _give_up(self, child: _Child, why: str) -> None:
+        """It will never be ready: `_gone` tells."""
+        child.unfit = why
+        child.kill(why)
 
-    def _hand_over(self, child: _Child) -> None:
-        held = child.held
-        if held is None or child.process is None:
+    def _fail_one(self, message: str) -> None:
+        """A child that was started for an attempt that waits will not come."""
+        log.error(events.CHILD_NOT_STARTED, reason=message)
+        held = next(iter(self._waiting), None)
+        if held is not None:
+            del self._waiting[held]
+            self._ended(held, NotStarted(Failure(NOT_STARTED, message)))
+        self._start_some()
+
+    def _gone(self, child: _Child) -> None:
+        """Its process is dead, and everything it said was heard."""
+        child.set_timer(None)
+        if child in self._dying:
+            self._dying.discard(child)
             return
-        child.handed_over = True
+        held = self._detach(child)
+        failure = what_killed(child.process, child.isolation)
+        if not child.ready:
+            self._fail_one(child.unfit or f"it ended before it was ready: {failure.message}")
+        elif held is not None:
+            self._ended(held, Crashed(failure))
+            self._start_some()
+
+    def _discard(self, child: _Child, why: str) -> None:
+        """The child is killed; what becomes of its attempt is not its business any more."""
+        self._detach(child)
+        child.set_timer(None)
+        self._dying.add(child)
+        child.kill(why)
+        self._start_some()
+
+    def _detach(self, child: _Child) -> Held | None:
+        """Takes a child out of wherever it is; answers what it ran."""
+        held, child.held = child.held, None
+        if held is not None:
+            del self._busy[held]
+        self._starting.discard(child)
+        if child in self._idle:
+            self._idle.remove(child)
+        return held
+
+    # what they do
+
+    def _occupy(self, child: _Child) -> None:
+        """Gives a ready child to the attempt that waits longest, or lets it idle."""
+        held = next(iter(self._waiting), None)
+        if held is None:
+            self._idle.append(child)
+            child.set_timer(self._loop.call_later(IDLE_S, self._discard, child, "it was idle"))
+            return
+        child.set_timer(None)
+        child.held, child.isolation = held, self._waiting.pop(held)
+        self._busy[held] = child
         child.lease_until = _lease_until(held)
         job = msgspec.structs.replace(held.claimed, token="")  # who runs a handler need not be able to settle its job
-        child.process.send(Run(job, child.isolation, child.lease_until))
+        child.send(Run(job, child.isolation, child.lease_until))
+        if self._news is None:
+            self._tell_news()
 
     def _said(self, child: _Child, message: FromChild) -> None:
         held = child.held
         match message:
-            case Ready():
+            case _ if child in self._dying:
+                pass
+            case Ready() if not child.unfit:
                 child.ready = True
-                child.set_timer(None)
-                if held is not None:
-                    self._hand_over(child)
-                elif child in self._idle:
-                    self._let_idle(child)
+                self._starting.discard(child)
+                self._occupy(child)
+                self._start_some()
             case Unfit():
-                child.unfit = message.message
-                if child.process is not None:
-                    child.process.kill("it cannot find its tasks")
-            case _ if held is None or child in self._dying:
+                self._give_up(child, message.message)
+            case _ if held is None:
                 pass
             case Started():
                 self._started(held)
@@ -206,65 +249,9 @@ class Children:
                 if message.worn:
                     self._discard(child, "it has grown")
                 else:
-                    self._release(child)
+                    self._detach(child)
+                    self._occupy(child)
                 self._ended(held, message)
-
-    def _gone(self, child: _Child) -> None:
-        """Its process is dead, and everything it said was heard."""
-        child.set_timer(None)
-        self._dying.discard(child)
-        if child in self._idle:
-            self._idle.remove(child)
-        held, process = child.held, child.process
-        if process is None:
-            return
-        failure = _what_killed(process, child.isolation)
-        if held is None:
-            return
-        if child.ready:
-            self._end(child, Crashed(failure))
-        else:
-            message = child.unfit or f"it ended before it was ready: {failure.message}"
-            self._end(child, NotStarted(Failure(NOT_STARTED, message)))
-
-    def _end(self, child: _Child, end: End) -> None:
-        held, child.held = child.held, None
-        if held is not None:
-            self._busy.pop(held, None)
-            if isinstance(end, NotStarted):
-                log.error(events.CHILD_NOT_STARTED, reason=end.failure.message)
-            self._ended(held, end)
-
-    def _release(self, child: _Child) -> None:
-        """The child is free for other jobs."""
-        self._detach(child)
-        if child.process is not None:
-            self._idle.append(child)
-            if child.ready:
-                self._let_idle(child)
-
-    def _let_idle(self, child: _Child) -> None:
-        child.set_timer(self._loop.call_later(IDLE_S, self._discard, child, "it was idle"))
-
-    def _discard(self, child: _Child, why: str) -> None:
-        """The child is killed; what becomes of its attempt is not its business any more."""
-        self._detach(child)
-        child.set_timer(None)
-        if child in self._idle:
-            self._idle.remove(child)
-        if child.process is not None:
-            self._dying.add(child)
-            child.process.kill(why)
-
-    def _discard_late(self, child: _Child) -> None:
-        child.unfit = f"it was not ready within {START_S:g} s"
-        if child.process is not None:
-            child.process.kill(child.unfit)
-
-    def _detach(self, child: _Child) -> None:
-        held, child.held = child.held, None
-        if held is not None:
-            self._busy.pop(held, None)
 
     def _tell_news(self) -> None:
         """Tells children how long the leases of their jobs last: renewals go round elsewhere."""
@@ -273,9 +260,9 @@ class Children:
             return
         for held, child in self._busy.items():
             until = _lease_until(held)
-            if child.handed_over and child.process is not None and until > child.lease_until:
+            if until > child.lease_until:
                 child.lease_until = until
-                child.process.send(Renewed(until))
+                child.send(Renewed(until))
         shortest = min(held.lease_s for held in self._busy)
         self._news = self._loop.call_later(min(shortest / 5, _LONGEST_NEWS_S), self._tell_news)
 
@@ -288,22 +275,3 @@ def _log_level() -> str:
 
 def _lease_until(held: Held) -> float:
     return time.monotonic() + held.confirmed_at + held.lease_s - held.clock()
-
-
-def _what_killed(process: ChildProcess, isolation: Isolation) -> Failure:
-    """A kind that names the signal or exit status, and a message for people."""
-    code = process.returncode
-    if code is None or (process.killed_for and code == -signal.SIGKILL):
-        return Failure("connection_lost", f"the child process was killed: {process.killed_for}")
-    if code >= 0:
-        return Failure(f"exit_status_{code}", f"the child process ended with exit status {code}")
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal_{-code}"
-    hint = ""
-    if name == "SIGXCPU" and isolation.cpu_s is not None:
-        hint = f": its handler used more than {isolation.cpu_s} s of processor time"
-    elif name == "SIGKILL":
-        hint = ", by the system when memory ran out, or by somebody"
-    return Failure(name, f"the child process was killed by {name}{hint}")

@@ -21,7 +21,7 @@ class BadFrame(Exception):
 
 
 class Begin(msgspec.Struct, tag=True):
-    """To a child, first of all: the tasks it is to find. `log_level` as the worker has it, '' if its log is not ours."""
+    """To a child, first of all: the tasks it is to find. `log_level` as the worker has it, '' if it has another log."""
 
     tasks: tuple[Whereabouts, ...]
     log_level: str

@@ -34,6 +34,7 @@ class Startable(ABC):
     def start(self) -> Self:
         """Runs in a thread of its own; returns once it claims jobs. Raises what `run` raises if it cannot begin.
 
+        Redis going away after that first contact delays it for as long; `ask_to_stop` ends the wait.
         From any thread, but not where it would hold up an event loop: there `run` is the way. The thread does not
         keep the program alive: one that ends without `stop` leaves its jobs to be recovered when their leases end.
         """

@@ -77,7 +77,7 @@ def log_lines(child: Process, event: str) -> list[dict[str, Any]]:
 
 
 def metric(child: Process, name: str) -> float:
-    """A figure of a running worker, summed over its labels."""
+    """A figure of a running worker, summed over its labels; 0 while none has been counted."""
     [started] = log_lines(child, "worker_started")
     with urllib.request.urlopen(f"http://{started['metrics']}/metrics", timeout=10) as answer:
         text = answer.read().decode()
@@ -86,7 +86,7 @@ def metric(child: Process, name: str) -> float:
         for line in text.splitlines()
         if line.startswith(name) and line[len(name) : len(name) + 1] in ("{", " ")
     ]
-    assert values, f"{name} is not in:\n{text}"
+    assert f"# TYPE {name} " in text, f"{name} is not in:\n{text}"
     return sum(values)
 
 

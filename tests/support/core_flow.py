@@ -209,7 +209,9 @@ class _Flow:
         )
         self.say("register", (yield from exchanges.register_worker(report)))
         self.say("command", (yield from operations.command_worker("w1", "quiet")))
-        self.say("register", (yield from exchanges.register_worker(report)))
+        told = yield from exchanges.register_worker(report)
+        self.say("register", told)
+        self.say("confirm", (yield from exchanges.register_worker(report, heard=told.command_id)))
         self.say("workers", [worker.id for worker in (yield from reads.workers()).items])
         self.say("deregister", (yield from exchanges.deregister_worker("w1", [self.queue])))
 
@@ -234,5 +236,17 @@ class _Flow:
 
 
 _VARYING = frozenset(
-    {"token", "fence", "lease", "created_at_ms", "ready_at_ms", "next_due_ms", "wait_ms", "key", "group", "started_ms"}
+    {
+        "token",
+        "fence",
+        "lease",
+        "created_at_ms",
+        "ready_at_ms",
+        "next_due_ms",
+        "wait_ms",
+        "key",
+        "group",
+        "started_ms",
+        "command_id",
+    }
 )

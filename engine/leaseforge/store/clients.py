@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import hiredis
 import redis
 import redis.asyncio
 import redis.asyncio.retry
@@ -28,6 +30,8 @@ class Flavour:
     node: Callable[..., Any]
     sentinel: Callable[..., Any]
     retry: Callable[..., Any]
+    packs_slowly: bool = False
+    """Whether its connections put commands into words byte by byte in Python."""
 
 
 ASYNCIO = Flavour(
@@ -36,6 +40,7 @@ ASYNCIO = Flavour(
     redis.asyncio.cluster.ClusterNode,
     redis.asyncio.sentinel.Sentinel,
     redis.asyncio.retry.Retry,
+    packs_slowly=True,
 )
 BLOCKING = Flavour(
     redis.Redis,
@@ -60,8 +65,31 @@ def open_client(flavour: Flavour, address: Address, *, timeout_s: float | None, 
     if address.kind == "sentinel":
         sentinel_options = {"socket_timeout": 2.0, **address.sentinel_auth}
         sentinel = flavour.sentinel(list(address.hosts), sentinel_kwargs=sentinel_options, **options)
-        return sentinel.master_for(address.service)
+        return _packing_fast(flavour, sentinel.master_for(address.service))
     if address.path is not None:
-        return flavour.single(unix_socket_path=address.path, **options)
+        return _packing_fast(flavour, flavour.single(unix_socket_path=address.path, **options))
     host, port = address.hosts[0]
-    return flavour.single(host=host, port=port, **options)
+    return _packing_fast(flavour, flavour.single(host=host, port=port, **options))
+
+
+def _packing_fast(flavour: Flavour, client: Client) -> Client:
+    """Before it connects: a script call has hundreds of words, and redis-py's asyncio half packs them in Python."""
+    if flavour.packs_slowly:
+        pool = client.connection_pool
+        pool.connection_class = _packed_in_c(pool.connection_class)
+    return client
+
+
+class _PackedInC:
+    """Over a connection class of redis-py. All our commands are single words, and all their words str, bytes or int."""
+
+    def pack_command(self, *words: Any) -> list[bytes]:
+        name, *rest = words
+        if isinstance(name, str) and " " in name:  # the client's own commands, such as CLIENT SETINFO
+            return [hiredis.pack_command((*name.split(), *rest))]
+        return [hiredis.pack_command(words)]
+
+
+@lru_cache
+def _packed_in_c(connection_class: type) -> type:
+    return type(f"{connection_class.__name__}PackedInC", (_PackedInC, connection_class), {})

@@ -1,0 +1,1 @@
+"""The tests. A package by this file, so that an installed one that calls itself `tests` does not take its place."""

@@ -6,6 +6,7 @@ machine whose clock is set. (Faked along with it, waits of the C library would e
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ class Clock:
 
     def __init__(self, file: Path, library: Path) -> None:
         self._file = file
-        self.env = {
+        self.env: dict[str, Any] = {
             "LD_PRELOAD": str(library),
             "FAKETIME_TIMESTAMP_FILE": str(file),
             "FAKETIME_NO_CACHE": "1",

@@ -52,7 +52,7 @@ async def test_a_producer_that_was_killed_sends_again_and_hears_the_same_ids(
             child = processes([sys.executable, "-m", "tests.faults.producing"], env=env, cwd=ROOT)
             await eventually(lambda held=held: proxy.held > held, within_s=60)  # type: ignore[misc]
             os.kill(child.pid, signal.SIGKILL)
-            await eventually(lambda child=child: child.returncode is not None)  # type: ignore[misc]
+            await asyncio.to_thread(child.wait)
             read(child)
         proxy.holds = lambda request: False
         last = processes([sys.executable, "-m", "tests.faults.producing"], env=env, cwd=ROOT)

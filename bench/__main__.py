@@ -29,7 +29,9 @@ QUICK_JOBS = 5_000
 @click.command()
 @click.option("--jobs", type=click.IntRange(20, 1_000_000), help="Jobs a drain; the others scale.  [default: 50000]")
 @click.option("--rounds", type=click.IntRange(1, 100), help="Runs of each workload and floor.  [default: 3]")
-@click.option("--only", multiple=True, metavar="TEXT", help="Only workloads whose names contain this; repeatable.")
+@click.option(
+    "--only", multiple=True, metavar="TEXT", help="Only the workload of this name, or all that contain it; repeatable."
+)
 @click.option("--quick", is_flag=True, help=f"{QUICK_JOBS:,} jobs and one round, unless said otherwise.")
 @click.option(
     "--server", type=click.Choice([BUNDLED, *ON_PATH]), help="Which server program; that of `leaseforge dev`."
@@ -52,7 +54,7 @@ def main(
     """Measure this machine. Exits with 1 if a workload could not be carried out, whatever the figures."""
     jobs = jobs or (QUICK_JOBS if quick else 50_000)
     rounds = rounds or (1 if quick else 3)
-    workloads = [work for work in WORKLOADS if not only or any(text in work.name for text in only)]
+    workloads = [work for work in WORKLOADS if not only or any(_means(text, work.name) for text in only)]
     if not workloads:
         raise click.UsageError(f"no workload is called so; there are: {'; '.join(work.name for work in WORKLOADS)}")
     began = time.monotonic()
@@ -74,6 +76,11 @@ def main(
     file = keep(results, runs, server=bench.name, rounds=rounds, seconds=took, load=load)
     click.echo(f"{rounds} rounds in {took:.0f} s; every one: {file}")
     sys.exit(any(run.failures for run in runs.values()))
+
+
+def _means(text: str, name: str) -> bool:
+    """A whole name means one workload, though others may begin with it."""
+    return text == name or (text in name and all(text != work.name for work in WORKLOADS))
 
 
 def _run_all(bench: Bench, workloads: Iterable[Workload], asked: int, rounds: int) -> dict[str, Runs]:

@@ -4,7 +4,7 @@ It knows nothing of scripts, keys or their order of writes. Times are logical ms
 runs a little after its step began, which is what `_later_than` is about.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
@@ -133,7 +133,9 @@ class AttemptModel(QueueState):
         issued: Sequence[str],
     ) -> Exchange:
         settled = self.settle(settlements)
-        self.promote(200)
+        # What this very call put off by nothing is due a little later than what was due when its step began.
+        fresh = {one.id for one, answer in zip(settlements, settled, strict=True) if answer == "retrying"}
+        self.promote(200, last=fresh)
         last = self.claims.get(run_id)
         if want and last is not None and last[0] >= number:
             # The very number again, or one of the past, for whose claim nobody waits any more.
@@ -191,14 +193,14 @@ class AttemptModel(QueueState):
             job.priority, job.created_at, job.ready_at,
         )  # fmt: skip
 
-    def promote(self, limit: int) -> int:
-        """What is due becomes ready, the earliest first, equal times by id."""
+    def promote(self, limit: int, *, last: Collection[str] = ()) -> int:
+        """What is due becomes ready, the earliest first, of equal times `last` after the others, then by id."""
         due = sorted(
-            (self.places[job_id], job_id)
+            (self.places[job_id], job_id in last, job_id)
             for job_id, job in self.jobs.items()
             if job.state in ("scheduled", "retrying") and self.places[job_id] <= self.now
         )[:limit]
-        for _, job_id in due:
+        for _, _, job_id in due:
             del self.places[job_id]
             self._make_ready(self.jobs[job_id])
             self.jobs[job_id].rev += 1

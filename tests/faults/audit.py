@@ -38,11 +38,13 @@ _OF_SYSTEM = (
     "guard",
     "stats:",
     "audit",
-    "accounts",
-    "account:",
-    "session:",
-    "spent:",
+    "account",
+    "admins",
     "attempts:",
+    "services",
+    "session",
+    "spent:",
+    "token",
 )
 _QUARANTINED = ("record_missing", "record_of_wrong_type", "payload_missing", "sequence_missing")
 _HISTORY_KEPT = 20

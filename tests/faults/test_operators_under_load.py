@@ -5,15 +5,19 @@ import random
 import signal
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from leaseforge import operations, reads
 from leaseforge.answers import Answer
+from leaseforge.calls import Plan
 from leaseforge.errors import InvalidTransition, JobNotFound
-from leaseforge.jobs import JobState
+from leaseforge.jobs import JobState, NewJob
 from leaseforge.requests import new_job
 from leaseforge.store import Store, SyncStore, connect_sync
 from tests.faults.audit import audit
@@ -75,15 +79,15 @@ class Operator(threading.Thread):
             self._act_on_job(store, verb, self._chance.choice(self._ids))
 
     def _act_on_job(self, store: SyncStore, verb: str, job_id: str) -> None:
-        act = {
-            "cancel": lambda: operations.cancel(job_id, operation=operation),
-            "delete": lambda: operations.delete(job_id),
-            "retry": lambda: operations.retry(job_id, operation=operation),
-            "requeue": lambda: operations.requeue(job_id, operation=operation),
-        }[verb]
         operation = str(uuid4())
+        acts: dict[str, Callable[[str], Plan[Answer]]] = {
+            "cancel": partial(operations.cancel, operation=operation),
+            "delete": operations.delete,
+            "retry": partial(operations.retry, operation=operation),
+            "requeue": partial(operations.requeue, operation=operation),
+        }
         try:
-            answer = store.run(act())
+            answer = store.run(acts[verb](job_id))
         except (JobNotFound, InvalidTransition) as refused:
             self.answers.refused[type(refused).__name__] += 1
         else:
@@ -93,8 +97,8 @@ class Operator(threading.Thread):
 
 async def _storm(store: Store, crew: Crew, chance: random.Random, *, jobs: int, operators: int, kills: int) -> None:
     produced = Produced()
-    fast = {"max_attempts": 2, "backoff": "fixed", "backoff_base_ms": 20}
-    kinds = [
+    fast: dict[str, Any] = {"max_attempts": 2, "backoff": "fixed", "backoff_base_ms": 20}
+    kinds: list[Callable[[str], NewJob]] = [
         lambda id: new_job("work", {"ms": 10}, id=id),
         lambda id: new_job("work_in_thread", {"ms": 5}, id=id),
         lambda id: new_job("breaks", id=id, **fast),
@@ -102,7 +106,7 @@ async def _storm(store: Store, crew: Crew, chance: random.Random, *, jobs: int, 
     ]
     ids: list[str] = []
 
-    def make(number: int, id: str) -> object:
+    def make(number: int, id: str) -> NewJob:
         ids.append(id)
         return kinds[number % len(kinds)](id)
 

@@ -14,6 +14,9 @@
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
 -- returns 1 if the queue had never had a job, then per job: answer (created, duplicate, refused), id
 -- uses _queue
+local OPTIONAL = { 'content_type', 'options', 'tags', 'traceparent', 'created_by' }
+local NOTHING = {}
+
 local function enqueue(K, A)
   check_sets(K)
   local replies, fresh, seen, keyed, unique = { 0 }, {}, {}, {}, {}
@@ -22,7 +25,7 @@ local function enqueue(K, A)
 
   for i = 1, #A, 6 do
     local id = A[i]
-    local extra = A[i + 5] ~= '' and cmsgpack.unpack(A[i + 5]) or {}
+    local extra = A[i + 5] ~= '' and cmsgpack.unpack(A[i + 5]) or NOTHING
     local answer, first = 'created', id
     if seen[id] or redis.call('EXISTS', record_key(id)) == 1 then
       answer = 'duplicate'
@@ -62,10 +65,12 @@ local function enqueue(K, A)
   end
   replies[1] = is_new and 1 or 0
   local seq = redis.call('HINCRBY', K.meta, 'seq', to_ready) - to_ready
+  local entries = {}
   for _, job in ipairs(fresh) do
     local i, extra = job.at, job.extra
     local id, payload, priority = A[i], A[i + 2], A[i + 3]
-    local fields = { 'type', A[i + 1], 'created_at', text(NOW), 'rev', '1' }
+    local key = record_key(id)
+    local fields = { 'type', A[i + 1], 'created_at', NOW_TEXT, 'rev', '1' }
     local function set(name, value)
       fields[#fields + 1] = name
       fields[#fields + 1] = value
@@ -73,9 +78,11 @@ local function enqueue(K, A)
     if priority ~= '0' then
       set('priority', priority)
     end
-    for _, name in ipairs({ 'content_type', 'options', 'tags', 'traceparent', 'created_by' }) do
-      if extra[name] then
-        set(name, extra[name])
+    if extra ~= NOTHING then
+      for _, name in ipairs(OPTIONAL) do
+        if extra[name] then
+          set(name, extra[name])
+        end
       end
     end
     if extra.unique then
@@ -95,14 +102,18 @@ local function enqueue(K, A)
       seq = seq + 1
       set('state', 'ready')
       set('seq', text(seq))
-      set('ready_at', text(NOW))
-      redis.call('ZADD', K.ready, ready_score(priority), ready_member(seq, id))
+      set('ready_at', NOW_TEXT)
+      entries[#entries + 1] = ready_score(priority)
+      entries[#entries + 1] = ready_member(seq, id)
     end
-    redis.call('HSET', record_key(id), unpack(fields))
-    redis.call('SET', record_key(id) .. ':in', payload)
+    redis.call('HSET', key, unpack(fields))
+    redis.call('SET', key .. ':in', payload)
     if extra.idem then
       redis.call('SET', PREFIX .. 'idem:' .. extra.idem, extra.body .. ' ' .. id, 'PX', 86400000)
     end
+  end
+  if #entries > 0 then
+    redis.call('ZADD', K.ready, unpack(entries))
   end
   count('enqueued', #fresh)
   if to_ready > 0 then

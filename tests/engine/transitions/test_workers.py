@@ -72,9 +72,7 @@ def test_a_command_comes_with_each_answer_until_a_report_confirms_it(line: LiveQ
     assert line.run(operations.command_worker("w1", command))
 
     lost, heard = (line.run(exchanges.register_worker(report())) for _ in range(2))
-    confirmed, afterwards = (
-        line.run(exchanges.register_worker(report(), heard=heard.command_id)) for _ in range(2)
-    )
+    confirmed, afterwards = (line.run(exchanges.register_worker(report(), heard=heard.command_id)) for _ in range(2))
 
     assert (lost.command, heard.command) == (command, command)
     assert lost.command_id == heard.command_id != ""

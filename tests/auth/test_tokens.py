@@ -37,6 +37,7 @@ def claims(**changed: Any) -> dict[str, Any]:
         "exp": now + 600,
         "jti": "token-1",
         "epoch": 7,
+        "auth_time": now,
     }
     return {name: value for name, value in (known | changed).items() if value is not None}
 
@@ -103,9 +104,10 @@ WRONG: dict[str, Callable[[], str]] = {
     "from the future": lambda: forged({"iat": int(time.time()) + LEEWAY_S + 60}),
     "not yet valid": lambda: forged({"nbf": int(time.time()) + LEEWAY_S + 60}),
     "epoch as text": lambda: forged({"epoch": "7"}),
+    "login time as text": lambda: forged({"auth_time": "7"}),
     "subject as a number": lambda: forged({"sub": 7}),
     "empty subject": lambda: forged({"sub": ""}),
-} | {f"without {name}": without(name) for name in ("aud", "iss", "exp", "iat", "jti", "sub", "epoch")}
+} | {f"without {name}": without(name) for name in ("aud", "iss", "exp", "iat", "jti", "sub", "epoch", "auth_time")}
 
 
 @pytest.mark.parametrize("made", WRONG.values(), ids=WRONG.keys())

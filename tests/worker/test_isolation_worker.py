@@ -4,21 +4,22 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from leaseforge import operations
+from leaseforge import operations, reads
+from leaseforge.enqueueing import Enqueued
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
-from leaseforge.store import Store
+from leaseforge.store import Store, SyncStore
 from leaseforge.tasks import Registry, TaskError, task
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
 from tests.support.processes import Process
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, eventually_sync
 from tests.worker import isolated_tasks as tasks
 from tests.worker.test_isolation import is_alive, noted
 from tests.worker.workers import a_worker, all_ended, ended, enqueue, many, the_job
@@ -146,6 +147,24 @@ async def test_a_stop_sent_to_the_worker_and_its_children_is_obeyed_by_the_worke
     job = await the_job(store, job_id)
     assert (job.state, job.releases, job.recoveries) == (JobState.READY, 1, 0)
     assert not is_alive(pid)
+
+
+def test_a_worker_beside_a_program_runs_isolated_tasks_and_leaves_no_process(
+    sync_store: SyncStore, redis_url: str
+) -> None:
+    with Worker.of([tasks.who], redis_url=redis_url, concurrency=2):
+        stored = sync_store.run(operations.enqueue_many(many("who", 6)))
+        eventually_sync(lambda: len(_results(sync_store, stored)) == 6, within_s=40)
+        pids = {json.loads(result)["pid"] for result in _results(sync_store, stored)}
+        assert pids
+        assert all(map(is_alive, pids))
+
+    assert not any(map(is_alive, pids))
+
+
+def _results(store: SyncStore, stored: Sequence[Enqueued]) -> list[bytes]:
+    jobs = [store.run(reads.job(one.id)) for one in stored]
+    return [job.result for job in jobs if job.state is JobState.COMPLETED and job.result is not None]
 
 
 def test_a_worker_refuses_a_task_that_its_children_could_not_find() -> None:

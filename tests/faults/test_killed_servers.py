@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import redis
@@ -25,6 +26,13 @@ async def joined(producers: list[Producer]) -> None:
     for producer in producers:
         await asyncio.to_thread(producer.join, 90)
         assert not producer.is_alive()
+
+
+def all_have(workers: list[Process], event: str, times: int) -> bool:
+    """Whether every worker logged the event so often."""
+    for worker in workers:
+        assert len(log_lines(worker, event)) >= times, worker.output()
+    return True
 
 
 def all_loops_live(workers: list[Process]) -> bool:
@@ -58,11 +66,9 @@ async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load
         goal = kill * 60 + chance.randrange(40)
         await eventually(lambda goal=goal: len(produced.acknowledged) >= goal, within_s=60)  # type: ignore[misc]
         server.kill()
-        for worker in workers:
-            await eventually(lambda worker=worker, kill=kill: len(log_lines(worker, "redis_lost")) >= kill)  # type: ignore[misc]
+        await eventually(partial(all_have, workers, "redis_lost", kill), within_s=30)
         server.start()
-        for worker in workers:
-            await eventually(lambda worker=worker, kill=kill: len(log_lines(worker, "redis_back")) >= kill)  # type: ignore[misc]
+        await eventually(partial(all_have, workers, "redis_back", kill), within_s=30)
     await joined(producers)
 
     async with connect(server.url) as store:

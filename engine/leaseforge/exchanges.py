@@ -197,7 +197,7 @@ def tick(
     max_recoveries: int = limits.MAX_RECOVERIES,
     backoff_base_ms: int = 1_000,
     backoff_cap_ms: int = 60_000,
-    limit: int = limits.CHUNK,
+    limit: int = limits.SWEEP,
 ) -> Call[Ticked]:
     """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
     keys = queue_keys(queue, *_SWEPT, "outbox")

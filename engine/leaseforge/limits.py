@@ -46,6 +46,8 @@ MAX_PAGE = 100
 MAX_OFFSET = 1_000_000_000
 CHUNK = 200
 """Ids one transition may touch in one script."""
+SWEEP = 100
+"""Jobs a sweep takes back, promotes and trims at most, each: it does all three while others wait."""
 
 KEEP_ENDED_MS = 24 * 3_600_000
 KEEP_ENDED = 10_000

@@ -25,7 +25,7 @@ _LOOK_S = 1.0
 _JITTER = 0.1
 _SHORTEST_S = 0.02
 """No queue is swept more often by one worker, times the live workers of the queue: together they would flood Redis."""
-_AT_ONCE = 50
+_AT_ONCE = 100
 """Calls of one queue in a row while a sweep comes back full; then the other queues have their turn."""
 
 

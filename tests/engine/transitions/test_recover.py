@@ -137,7 +137,7 @@ def test_two_hundred_are_recovered_by_one_sweep(line: LiveQueue) -> None:
     line.claim(1)
     line.expire(*ids)
 
-    first, second = line.tick(), line.tick()
+    first, second = line.tick(limit=200), line.tick(limit=200)
 
     assert (first.recovered, first.full) == (200, True)
     assert (second.recovered, second.full) == (1, False)

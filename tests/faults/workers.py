@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.faults.ledger import Ledger
 from tests.support.processes import Process
-from tests.support.waiting import free_port
 
 ROOT = Path(__file__).parents[2]
 TASKS = "tests.faults.tasks"
@@ -60,7 +59,7 @@ class Crew:
             "LEASEFORGE_LEASE_SECONDS": str(lease_s),
             "LEASEFORGE_WORKER_CONCURRENCY": str(concurrency),
             "LEASEFORGE_DRAIN_SECONDS": str(drain_s),
-            "LEASEFORGE_METRICS_ADDR": f"127.0.0.1:{free_port()}",
+            "LEASEFORGE_METRICS_ADDR": "127.0.0.1:0",
             **self.ledger.env,
             **env,
         }

@@ -20,7 +20,9 @@ from leaseforge_api.problems import answer_problem
 from leaseforge_api.routes import (
     audit,
     auth,
+    job_actions,
     jobs,
+    oidc,
     openapi,
     probes,
     queues,
@@ -62,7 +64,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
-            await services.accounts.bootstrap(settings.auth.declared_accounts)
+            await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
             async with console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop))
                 try:
@@ -72,6 +74,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         finally:
             stop.set()
             services.passwords.close()
+            await services.fetcher.aclose()
             if is_own_store:
                 await connected.aclose()
 
@@ -79,7 +82,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         return request_address(request, settings.auth.trusted_proxies)
 
     def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-        is_page = (request.scope["path"] + "/").startswith(HOME + "/")
+        is_page = (request.scope["path"] + "/").startswith(HOME + "/") or oidc.is_for_people(request)
         if not is_page:
             return answer_problem(request, error)
         page = console.answer_error(request, error)
@@ -94,7 +97,9 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                 route_handlers=[
                     audit.router,
                     auth.router,
+                    job_actions.router,
                     jobs.router,
+                    oidc.router,
                     openapi.router,
                     queues.router,
                     sessions.router,
@@ -114,6 +119,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             "store": _always(connected),
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
+            "sso": _always(services.sso),
             "tokens": _always(services.tokens),
             "users": _always(services.users),
             "api_tokens": _always(services.api_tokens),

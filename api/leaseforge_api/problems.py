@@ -17,6 +17,7 @@ from leaseforge import errors, events
 from leaseforge_api.errors import UnsupportedContentType
 from leaseforge_api.request_ids import request_id
 from leaseforge_auth import errors as auth
+from leaseforge_auth.oidc import errors as sso
 
 MEDIA_TYPE = "application/problem+json"
 # A body with a thousand broken jobs must not be answered with a thousand lines.
@@ -60,6 +61,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     errors.BadInput: _Kind(400, "invalid-request", "The request is not valid"),
     errors.JobNotFound: _Kind(404, "job-not-found", "No such job"),
     errors.QueueNotFound: _Kind(404, "queue-not-found", "No such queue"),
+    errors.WorkerNotFound: _Kind(404, "worker-not-found", "No such worker"),
     errors.InvalidTransition: _Kind(409, "invalid-transition", "The job's state does not allow this"),
     errors.UniqueKeyTaken: _Kind(409, "unique-key-taken", "Another job has its unique key"),
     errors.IdempotencyConflict: _Kind(422, "idempotency-conflict", "The idempotency key belongs to another job"),
@@ -84,6 +86,13 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     auth.TokenNotFound: _Kind(404, "token-not-found", "No such token"),
     auth.TokenNameTaken: _Kind(409, "token-name-taken", "The name is taken"),
     auth.TooManyTokens: _Kind(409, "too-many-tokens", "There are too many tokens"),
+    sso.SsoOff: _Kind(404, "sso-off", "There is no single sign-on"),
+    sso.SsoBadReturn: _Kind(400, "sso-bad-return", "The way back is not allowed"),
+    sso.SsoLost: _Kind(400, "sso-lost", "No such login"),
+    sso.SsoOtherBrowser: _Kind(400, "sso-other-browser", "Another browser's login"),
+    sso.SsoDenied: _Kind(403, "sso-denied", "Not let in"),
+    sso.SsoUnavailable: _Kind(503, "sso-unavailable", "The provider does not answer", retry_after_s=5),
+    sso.SsoMisconfigured: _Kind(503, "sso-misconfigured", "Single sign-on is not set up in order"),
     auth.TryAgainLater: _Kind(429, "try-again-later", "Too many requests"),
     RequestEntityTooLarge: _Kind(
         413, "body-too-large", "The request is too large", "the body is larger than this path accepts"

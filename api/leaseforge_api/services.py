@@ -1,6 +1,7 @@
 """What the server is made of: accounts, tokens and sessions on one store."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from leaseforge.store import Store
 from leaseforge_api.settings import ServerSettings
@@ -11,6 +12,10 @@ from leaseforge_auth.audit.chain import Chain
 from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.cookies import session_cookie
 from leaseforge_auth.middleware import Authenticate
+from leaseforge_auth.oidc.browser import browser_cookie
+from leaseforge_auth.oidc.fetching import Fetcher
+from leaseforge_auth.oidc.provider import Provider
+from leaseforge_auth.oidc.sso import SingleSignOn
 from leaseforge_auth.passwords import Passwords
 from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.throttle import LoginThrottle
@@ -30,6 +35,8 @@ class Services:
     api_tokens: ApiTokens
     sessions: Sessions
     authenticate: Authenticate
+    sso: SingleSignOn
+    fetcher: Fetcher
 
 
 def build_services(settings: ServerSettings, store: Store) -> Services:
@@ -41,11 +48,18 @@ def build_services(settings: ServerSettings, store: Store) -> Services:
     cookie = session_cookie(is_secure=auth.is_https, root_path=auth.root_path, max_age_s=absolute_s)
     sessions = Sessions(store, cookie=cookie, idle_s=int(auth.session_idle_s), absolute_s=absolute_s)
     api_tokens = ApiTokens(store)
+    throttle = LoginThrottle(store)
+    fetcher = Fetcher((urlsplit(settings.oidc.issuer).hostname or "", *settings.oidc.allowed_hosts))
     return Services(
         store=store,
         passwords=passwords,
         users=Users(store, passwords),
-        accounts=Accounts(store, passwords=passwords, throttle=LoginThrottle(store)),
+        accounts=Accounts(
+            store,
+            passwords=passwords,
+            throttle=throttle,
+            password_for=None if auth.password_login else auth.break_glass,
+        ),
         tokens=tokens,
         api_tokens=api_tokens,
         sessions=sessions,
@@ -57,4 +71,13 @@ def build_services(settings: ServerSettings, store: Store) -> Services:
             web_url=auth.web_url,
             trusted_proxies=auth.trusted_proxies,
         ),
+        sso=SingleSignOn(
+            store,
+            settings.oidc,
+            provider=Provider(settings.oidc, fetcher),
+            cookie=browser_cookie(is_secure=auth.is_https, root_path=auth.root_path),
+            throttle=throttle,
+            root_path=auth.root_path,
+        ),
+        fetcher=fetcher,
     )

@@ -7,6 +7,7 @@ from typing import TypeVar
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.logs import LEVELS
 from leaseforge.settings import EngineSettings, address, one_of, read, setting
+from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
 
 S = TypeVar("S")
@@ -41,6 +42,7 @@ class ServerSettings:
     http: HttpSettings
     auth: AuthSettings
     engine: EngineSettings
+    oidc: OidcSettings
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "ServerSettings":
@@ -49,9 +51,24 @@ class ServerSettings:
         http = _read(HttpSettings, environ, problems)
         auth = _read(AuthSettings, environ, problems)
         engine = _read(EngineSettings, environ, problems)
-        if http is None or auth is None or engine is None:
+        oidc = _read(OidcSettings, environ, problems)
+        if oidc is not None and auth is not None:
+            oidc = _completed(oidc, auth, problems)
+        if problems or http is None or auth is None or engine is None or oidc is None:
             raise SettingsError(problems)
-        return cls(http, auth, engine)
+        return cls(http, auth, engine, oidc)
+
+
+def _completed(oidc: OidcSettings, auth: AuthSettings, problems: list[FieldProblem]) -> OidcSettings | None:
+    """Single sign-on as the server's own addresses make it."""
+    if not auth.password_login and not oidc.is_on:
+        words = "must stay on without single sign-on (LEASEFORGE_OIDC_ISSUER): nobody could log in"
+        problems.append(FieldProblem("LEASEFORGE_PASSWORD_LOGIN", words))
+    try:
+        return oidc.completed(web_url=auth.web_url, root_path=auth.root_path)
+    except SettingsError as error:
+        problems += error.problems
+        return None
 
 
 def _read(part: type[S], environ: Mapping[str, str], problems: list[FieldProblem]) -> S | None:

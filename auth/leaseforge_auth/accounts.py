@@ -1,7 +1,7 @@
 """Accounts: who can log in with a password, and where the first ones come from."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -31,9 +31,20 @@ class DeclaredAccount:
 
 
 class Accounts:
-    """Checks passwords and keeps the accounts named by the settings in step with them."""
+    """Checks passwords and keeps the accounts named by the settings in step with them.
 
-    def __init__(self, store: Store, *, passwords: Passwords, throttle: LoginThrottle) -> None:
+    With `password_for` only the accounts it names have a password that counts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        passwords: Passwords,
+        throttle: LoginThrottle,
+        password_for: Collection[str] | None = None,
+    ) -> None:
+        self.password_for = password_for
         self._store = store
         self._passwords = passwords
         self._throttle = throttle
@@ -56,21 +67,29 @@ class Accounts:
             action.known(account.username if account else "")
             await action.begin()
         is_right = await self._passwords.verify(account.password_hash if account else None, password)
-        if account is None or not is_right or account.is_disabled:
+        is_open = self.password_for is None or username in self.password_for
+        if account is None or not is_right or account.is_disabled or not is_open:
             if action is not None:
-                action.note(cause=_cause(account, is_right=is_right))
+                action.note(cause=_cause(account, is_right=is_right, is_open=is_open))
             log.warning(events.LOGIN_REFUSED, username=account.username if account else None)
             return None
         await self._throttle.succeeded(username, address)
         await self._store.run(calls.note_login(username))
+        if self.password_for is not None:
+            log.warning(events.BREAK_GLASS_USED, username=username)
+            if action is not None:
+                action.note(break_glass=True)
         log.info(events.LOGIN_SUCCEEDED, username=username)
         return account
 
-    async def bootstrap(self, declared: Sequence[DeclaredAccount]) -> None:
-        """Bring the accounts of the settings into being and up to date; says so in the log when nobody can log in."""
+    async def bootstrap(self, declared: Sequence[DeclaredAccount], *, has_sso: bool = False) -> None:
+        """Bring the accounts of the settings into being and up to date; says so in the log when nobody can log in.
+
+        With `has_sso` people come by a provider, who need no account before.
+        """
         for account in declared:
             await self._declare(account)
-        if await self._store.run(calls.count_accounts()) == 0:
+        if not has_sso and await self._store.run(calls.count_accounts()) == 0:
             log.warning(
                 events.NO_ACCOUNTS,
                 advice="nobody can log in: set LEASEFORGE_ADMIN_PASSWORD or LEASEFORGE_USERS and restart",
@@ -101,8 +120,10 @@ class Accounts:
         return await self._passwords.verify(known.password_hash, declared.password)
 
 
-def _cause(account: calls.Account | None, *, is_right: bool) -> str:
+def _cause(account: calls.Account | None, *, is_right: bool, is_open: bool) -> str:
     """Why a login was refused, for the audit trail only: whoever was refused is told nothing."""
     if account is None:
         return "no such account"
+    if not is_open:
+        return "passwords are off for this account"
     return "the account is disabled" if is_right else "wrong password"

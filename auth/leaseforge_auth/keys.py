@@ -15,7 +15,7 @@ AUDIT_OPEN = system_key("audit:open")
 
 
 def account(username: str) -> str:
-    """Hash: password, roles, epoch, origin, disabled."""
+    """Hash: password, roles, epoch, origin, disabled, person."""
     return system_key(f"account:{username}")
 
 
@@ -58,6 +58,36 @@ def api_tokens_of(username: str) -> str:
 def attempts(*who: str) -> str:
     """Hash: failures, until. Of an account from an address, or of an address; a digest, for both are chosen freely."""
     return system_key(f"attempts:{_digest(*who)}")
+
+
+def oidc_login(state: str) -> str:
+    """Hash: browser, nonce, verifier, target, is_local. A login that is under way at the provider."""
+    return system_key(f"oidc:login:{_digest(state)}")
+
+
+def oidc_state_digest(state: str) -> str:
+    """What a login is stored under: who can read Redis still cannot finish it."""
+    return _digest(state)
+
+
+def oidc_browser_digest(browser: str) -> str:
+    """What is kept of the cookie a login is bound to."""
+    return _digest("browser", browser)
+
+
+def oidc_begun(address: str) -> str:
+    """Zset: digests of the logins begun from an address by the time they were."""
+    return system_key(f"oidc:begun:{_digest(address)}")
+
+
+def oidc_code(code: str) -> str:
+    """Hash: username, epoch. A login to be exchanged for a token, once."""
+    return system_key(f"oidc:code:{_digest(code)}")
+
+
+def person(digest: str) -> str:
+    """String: the username of whom the provider knows by this issuer and subject."""
+    return system_key(f"person:{digest}")
 
 
 def named(**of_script: str) -> tuple[tuple[str, str], ...]:

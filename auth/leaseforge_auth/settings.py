@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leaseforge.errors import FieldProblem, SettingsError
-from leaseforge.settings import seconds, setting, whole
+from leaseforge.settings import flag, seconds, setting, whole
 from leaseforge_auth.accounts import USERNAME, DeclaredAccount
 from leaseforge_auth.addresses import Network
 from leaseforge_auth.cookies import is_loopback
@@ -61,6 +61,11 @@ def username(text: str) -> str:
     if not USERNAME.fullmatch(text):
         raise ValueError("must be 1 to 64 of A-Z a-z 0-9 . _ @ + - and begin with a letter or digit")
     return text
+
+
+def usernames(text: str) -> tuple[str, ...]:
+    """Parses usernames separated by commas."""
+    return tuple(dict.fromkeys(username(part.strip()) for part in text.split(",") if part.strip()))
 
 
 def root_path(text: str) -> str:
@@ -144,6 +149,18 @@ class AuthSettings:
         parse=networks,
         help="addresses and networks whose X-Forwarded-For is believed, separated by commas",
     )
+    password_login: bool = setting(
+        "LEASEFORGE_PASSWORD_LOGIN",
+        default=True,
+        parse=flag,
+        help="off: passwords are for the accounts of LEASEFORGE_BREAK_GLASS only",
+    )
+    break_glass: tuple[str, ...] = setting(
+        "LEASEFORGE_BREAK_GLASS",
+        default=(),
+        parse=usernames,
+        help="accounts that may log in with a password even so, for the day the provider is away",
+    )
     audit_keep: int = setting(
         "LEASEFORGE_AUDIT_KEEP",
         default=100_000,
@@ -164,6 +181,9 @@ class AuthSettings:
         if urlsplit(self.web_url).path not in ("", self.root_path):
             problem = "must have no path, or that of LEASEFORGE_ROOT_PATH"
             raise SettingsError([FieldProblem("LEASEFORGE_WEB_URL", problem)])
+        if self.break_glass and self.password_login:
+            problem = "means nothing unless LEASEFORGE_PASSWORD_LOGIN is off"
+            raise SettingsError([FieldProblem("LEASEFORGE_BREAK_GLASS", problem)])
         object.__setattr__(self, "declared_accounts", accounts)
 
     @property

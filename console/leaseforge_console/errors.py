@@ -14,10 +14,12 @@ from litestar.response import Redirect
 
 from leaseforge import errors, events
 from leaseforge_auth import errors as auth
+from leaseforge_auth.oidc.errors import SsoError
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import TooManyStreams
 from leaseforge_console.paths import HOME, local_path, login_path
+from leaseforge_console.views.sso import refusal
 
 log = structlog.get_logger()
 
@@ -62,6 +64,9 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
     """Answers any exception of a console path. Somebody without a session is led to the login page and back."""
     if isinstance(error, auth.NotAuthenticated):
         return _to_login(console, request)
+    if isinstance(error, SsoError):
+        shown_refusal = refusal(error, reference)
+        return console.lone(request, "pages/sso_refused.html", shown_refusal, status=shown_refusal.status)
     status, title, advice = _words(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
         log.error(events.CONSOLE_PAGE_FAILED, request_id=reference, exc_info=error)

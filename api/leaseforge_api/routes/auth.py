@@ -9,7 +9,7 @@ from litestar.params import JSONBody
 
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, PasswordRequest, user
+from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, PasswordRequest, SsoMethod, user
 from leaseforge_api.schemas.values import instant_of
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
@@ -18,6 +18,8 @@ from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import NotAuthenticated, NotPermitted
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.identity import Identity
+from leaseforge_auth.oidc.settings import LOGIN_PATH
+from leaseforge_auth.oidc.sso import SingleSignOn
 from leaseforge_auth.roles import permissions_of
 from leaseforge_auth.tokens import Claims
 from leaseforge_auth.users import Users
@@ -38,16 +40,26 @@ async def login(
         data.username, data.password, address=client_address, action=action_of(request)
     )
     if account is None:
-        raise NotAuthenticated("the username or the password is wrong")
+        only = (
+            ""
+            if accounts.password_for is None
+            else "; passwords are for emergencies only here: log in by single sign-on"
+        )
+        raise NotAuthenticated(f"the username or the password is wrong{only}")
     issued = tokens.issue(account)
     identity = Identity(account.username, account.roles, permissions_of(account.roles), "token")
     return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
 
 
 @get("/config", sync_to_thread=False, security=[{}], **public())
-def login_methods() -> LoginMethods:
+def login_methods(
+    request: Request[Any, Any, Any], accounts: NamedDependency[Accounts], sso: NamedDependency[SingleSignOn]
+) -> LoginMethods:
     """Which ways to log in are open here."""
-    return LoginMethods(password=True)
+    is_on = sso.settings.is_on
+    login_url = f"{request.app.state.root_path}{LOGIN_PATH}"
+    method = SsoMethod(is_on, sso.settings.provider if is_on else None, login_url if is_on else None)
+    return LoginMethods(accounts.password_for is None, method)
 
 
 @get("/me", sync_to_thread=False, **any_identity())

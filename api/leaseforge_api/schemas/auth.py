@@ -49,11 +49,25 @@ class Me(Struct, frozen=True):
     expires_at: Instant | None
 
 
+class SsoMethod(Struct, frozen=True):
+    """Single sign-on: what the provider is called, and where a browser begins a login."""
+
+    enabled: bool
+    provider: str | None
+    login_url: str | None
+
+
 class LoginMethods(Struct, frozen=True):
-    """How one can log in here."""
+    """How one can log in here. Without `password` only the accounts for an emergency have one."""
 
     password: bool
-    oidc: None = None
+    sso: SsoMethod
+
+
+class ExchangeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The one-time code of a login through the provider."""
+
+    code: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 def user(identity: Identity) -> User:

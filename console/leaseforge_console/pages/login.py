@@ -1,7 +1,9 @@
 """Logging in and out."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -9,11 +11,15 @@ from litestar.enums import RequestEncodingType
 from litestar.params import Body, QueryParameter
 from litestar.response import Redirect
 
+from leaseforge.store import Store
+from leaseforge_auth import calls
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.calls import Account
 from leaseforge_auth.errors import TryAgainLater
 from leaseforge_auth.guards import any_identity, public
+from leaseforge_auth.oidc.settings import LOGIN_PATH
+from leaseforge_auth.oidc.sso import SingleSignOn
 from leaseforge_auth.sessions import NewSession, Sessions
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
@@ -21,6 +27,7 @@ from leaseforge_console.filters import span
 from leaseforge_console.paths import HOME, local_path, login_path
 
 _WRONG = "The name or the password is not right."
+_ONLY_EMERGENCIES = "Passwords are for a few emergency accounts only; everybody else logs in by single sign-on."
 _NEEDS_HTTPS = (
     "The console needs https here: a session could be read on the way. "
     "Put a TLS proxy in front, or open the console on the machine itself."
@@ -29,12 +36,54 @@ _NEEDS_HTTPS = (
 
 @dataclass(frozen=True, slots=True)
 class LoginPage:
-    """The page: what was typed, where it leads, and what went wrong."""
+    """The page: what was typed, where it leads, what went wrong, and the ways to log in.
+
+    `provider` and `sso_url` are '' without single sign-on. `password_url` leads to the form where only a few accounts
+    have a password; '' where the form is there already, or nobody has one.
+    """
 
     username: str
     next: str
     problem: str | None
     usable: bool = True
+    provider: str = ""
+    sso_url: str = ""
+    has_form: bool = True
+    password_url: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedOutPage:
+    """The page that leads on to the provider's own logout."""
+
+    provider: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways to log in that an installation has."""
+
+    accounts: Accounts
+    sso: SingleSignOn
+    root_path: str
+
+    def page(self, username: str, back: str, problem: str | None, *, wants_form: bool) -> LoginPage:
+        """The page with the ways that are open; `wants_form` asks for a form that is not for everybody."""
+        settings = self.sso.settings
+        few = self.accounts.password_for
+        has_form = few is None or (bool(few) and wants_form)
+        return LoginPage(
+            username,
+            back,
+            problem,
+            provider=settings.provider,
+            sso_url=f"{self.root_path}{LOGIN_PATH}?return_to={quote(back, safe='/')}" if settings.is_on else "",
+            has_form=has_form,
+            password_url=f"/login?password=1&next={quote(back, safe='/')}" if few and not has_form else "",
+            note=_ONLY_EMERGENCIES if few and has_form else "",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +100,10 @@ async def show_login(
     request: ConsoleRequest,
     console: NamedDependency[Console],
     sessions: NamedDependency[Sessions],
+    accounts: NamedDependency[Accounts],
+    sso: NamedDependency[SingleSignOn],
     next_page: Annotated[str, QueryParameter(name="next")] = HOME,
+    password: str = "",
 ) -> Response[Any]:
     """The form; somebody who is logged in already is led on."""
     back = local_path(next_page) or HOME
@@ -60,7 +112,8 @@ async def show_login(
     session_id = request.cookies.get(sessions.cookie.name, "")
     if session_id and await sessions.read(session_id):
         return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER)
-    return console.lone(request, "pages/login.html", LoginPage("", back, None))
+    ways = Ways(accounts, sso, console.settings.root_path)
+    return console.lone(request, "pages/login.html", ways.page("", back, None, wants_form=bool(password)))
 
 
 @post("/login", **public(audit="login", audit_by_route=True))
@@ -69,22 +122,25 @@ async def log_in(
     console: NamedDependency[Console],
     accounts: NamedDependency[Accounts],
     sessions: NamedDependency[Sessions],
+    sso: NamedDependency[SingleSignOn],
     client_address: NamedDependency[str],
     data: Annotated[LoginSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Opens a session with a new id, or says that name or password is wrong, never which."""
     back = local_path(data.next) or HOME
+    ways = Ways(accounts, sso, console.settings.root_path)
     try:
         account = await accounts.authenticate(
             data.username.strip(), data.password, address=client_address, action=action_of(request)
         )
     except TryAgainLater as error:
         told = f"{str(error).capitalize()}. Try again in {span(error.retry_after_s)}."
-        page = LoginPage(data.username, back, told)
+        page = ways.page(data.username, back, told, wants_form=True)
         return console.lone(request, "pages/login.html", page, status=429)
     session = await _open(request, sessions, account, client_address) if account else None
     if session is None:
-        return console.lone(request, "pages/login.html", LoginPage(data.username, back, _WRONG), status=401)
+        page = ways.page(data.username, back, _WRONG, wants_form=True)
+        return console.lone(request, "pages/login.html", page, status=HTTPStatus.UNAUTHORIZED)
     cookies = [sessions.cookie.holding(session.id)]
     return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER, cookies=cookies)
 
@@ -95,9 +151,29 @@ async def _open(request: ConsoleRequest, sessions: Sessions, account: Account, a
 
 @post("/logout", **any_identity(audit="logout"))
 async def log_out(
-    request: ConsoleRequest, console: NamedDependency[Console], sessions: NamedDependency[Sessions]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    sessions: NamedDependency[Sessions],
+    sso: NamedDependency[SingleSignOn],
+    store: NamedDependency[Store],
 ) -> Response[Any]:
-    """Ends the session on the server and makes the browser forget it."""
+    """Ends the session on the server and makes the browser forget it; on to the provider's logout if that is wanted."""
     await sessions.destroy(request.auth)
     target = console.settings.root_path + login_path(None)
-    return Redirect(target, status_code=htmx.SEE_OTHER, cookies=[sessions.cookie.removed()])
+    elsewhere = await _provider_logout(request, sso, store, target)
+    if elsewhere is None:
+        return Redirect(target, status_code=htmx.SEE_OTHER, cookies=[sessions.cookie.removed()])
+    # A page, not a redirect: browsers hold redirects of a form to where forms may go.
+    page = console.lone(request, "pages/logged_out.html", LoggedOutPage(sso.settings.provider, elsewhere))
+    page.set_cookie(sessions.cookie.removed())
+    return page
+
+
+async def _provider_logout(request: ConsoleRequest, sso: SingleSignOn, store: Store, target: str) -> str | None:
+    if not sso.settings.end_session:
+        return None
+    account = await store.run(calls.account_info(request.user.username))
+    if account is None or account.origin != "oidc":
+        return None
+    here = urlsplit(sso.settings.redirect_url)
+    return await sso.end_session_url(f"{here.scheme}://{here.netloc}{target}")

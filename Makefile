@@ -5,7 +5,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser
+.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser oidc-provider
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -13,7 +13,7 @@ help: ## list the commands
 run: .venv/.installed-run ## start everything: Redis-compatible server, API and console, a worker, a small demo load
 	@exec $(BIN)/leaseforge dev
 
-test: .venv/.installed-dev browser ## run all tests, the browser stories too (install what they need)
+test: .venv/.installed-dev browser oidc-provider ## run all tests, the browser stories too (install what they need)
 	$(BIN)/pytest -m "not soak"
 	$(BIN)/pytest -m "not soak" e2e
 
@@ -25,7 +25,7 @@ check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/djlint --check --quiet templates
 	$(BIN)/djlint --lint --quiet templates
 
-e2e: .venv/.installed-dev browser ## run the browser stories only
+e2e: .venv/.installed-dev browser oidc-provider ## run the browser stories only
 	$(BIN)/pytest -m "not soak" e2e
 
 screenshots: .venv/.installed-dev browser ## take the pictures in docs/screenshots anew
@@ -54,6 +54,9 @@ clean: ## remove what tools made (the data of `make run` in .leaseforge stays)
 
 browser:
 	@.ci/ensure browser
+
+oidc-provider: .venv/.installed-dev
+	@.ci/ensure oidc-provider
 
 .venv/.installed-run: requirements.lock pyproject.toml
 	@.ci/install requirements.lock

@@ -15,6 +15,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from leaseforge.store import Store, connect
 from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
+from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.routes import (
@@ -59,13 +60,14 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     services = build_services(settings, connected)
     root_path = settings.auth.root_path
     console = console_part(_console_settings(settings))
+    coalescing = Coalescing(connected)
     stop = asyncio.Event()
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
-            async with console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
+            async with coalescing.running(), console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop))
                 try:
                     yield
@@ -117,6 +119,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         exception_handlers={Exception: answer_error},
         dependencies={
             "store": _always(connected),
+            "coalescing": _always(coalescing),
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "sso": _always(services.sso),

@@ -9,3 +9,7 @@ class UnsupportedContentType(LeaseforgeError):
     def __init__(self, got: str) -> None:
         super().__init__(f"send the body as application/json, not as {got or 'a body without a content type'}")
         self.got = got
+
+
+class TooBusy(LeaseforgeError):
+    """More jobs are handed in than this process takes at a time; nothing was done."""

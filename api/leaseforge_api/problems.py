@@ -14,7 +14,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, Valida
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from leaseforge import errors, events
-from leaseforge_api.errors import UnsupportedContentType
+from leaseforge_api.errors import TooBusy, UnsupportedContentType
 from leaseforge_api.request_ids import request_id
 from leaseforge_auth import errors as auth
 from leaseforge_auth.oidc import errors as sso
@@ -97,6 +97,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     RequestEntityTooLarge: _Kind(
         413, "body-too-large", "The request is too large", "the body is larger than this path accepts"
     ),
+    TooBusy: _Kind(503, "too-busy", "Too busy", retry_after_s=1),
     UnsupportedContentType: _Kind(415, "unsupported-content-type", "The content type is not supported"),
     RecursionError: _Kind(400, "invalid-request", "The request is not valid", "the JSON is nested too deep"),
 }

@@ -10,9 +10,9 @@ import msgspec
 
 from leaseforge import limits
 from leaseforge.answers import Answer
-from leaseforge.calls import Arg, Call, Plan, answer, queue_keys
+from leaseforge.calls import Arg, Call, Plan, Replicated, answer, queue_keys
 from leaseforge.errors import TooManyQueues
-from leaseforge.jobs import NewJob
+from leaseforge.jobs import Job, JobState, NewJob
 from leaseforge.keys import system_key
 from leaseforge.requests import JSON
 from leaseforge.scripts import ENGINE
@@ -35,10 +35,14 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of several requests for one queue, in their order. `first`: the queue had never had a job."""
+    """What became of several requests for one queue, in their order, at `as_of_ms` (Redis time).
+
+    `first`: the queue had never had a job.
+    """
 
     first: bool
     jobs: list[Enqueued]
+    as_of_ms: int
 
 
 def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[Stored]:
@@ -49,6 +53,60 @@ def enqueue(queue: str, jobs: Sequence[NewJob]) -> Call[Stored]:
     if not 0 < len(jobs) <= limits.MAX_BULK:
         raise ValueError(f"enqueue takes 1 to {limits.MAX_BULK} jobs, not {len(jobs)}")
     return _call(queue, [job_words(job) for job in jobs])
+
+
+def store_jobs(queue: str, jobs: Sequence[NewJob], *, replicated: bool = False) -> Plan[Stored]:
+    """Stores up to 1,000 checked jobs of one queue, all or none, and makes the queue known.
+
+    Raises TooManyQueues, and whatever the store raises.
+    """
+    # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
+    yield from register_queue(queue)
+    call = enqueue(queue, jobs)
+    stored = yield from (Replicated(call) if replicated else call)
+    if stored.first:
+        yield from register_queue(queue, anew=True)
+    return stored
+
+
+def as_stored(job: NewJob, as_of_ms: int) -> Job:
+    """A job as it was the moment the script created it (`Stored.as_of_ms`): what a read would have answered then."""
+    due_ms = as_of_ms + job.delay_ms if job.at is None else _at_ms(job.at)
+    now, due = (_EPOCH + timedelta(milliseconds=ms) for ms in (as_of_ms, due_ms))
+    is_ready = due_ms <= as_of_ms
+    return Job(
+        id=job.id,
+        queue=job.queue,
+        type=job.type,
+        state=JobState.READY if is_ready else JobState.SCHEDULED,
+        priority=job.priority,
+        attempts=0,
+        attempts_base=0,
+        failures=0,
+        recoveries=0,
+        replays=0,
+        releases=0,
+        options=job.options,
+        created_at=now,
+        scheduled_at=None if is_ready else due,
+        ready_at=now if is_ready else None,
+        due_at=None if is_ready else due,
+        started_at=None,
+        finished_at=None,
+        content_type=job.content_type,
+        payload=job.payload,
+        result=None,
+        error=None,
+        reason=None,
+        worker=None,
+        lease=None,
+        tags=job.tags,
+        traceparent=job.traceparent,
+        created_by=job.created_by,
+        rev=1,
+        history=(),
+        unique_key=job.unique_key,
+    )
 
 
 def enqueue_stored(queue: str, jobs: Sequence[StoredJob]) -> Call[Stored]:
@@ -74,9 +132,10 @@ def register_queue(queue: str, *, anew: bool = False) -> Plan[None]:
 
 def _call(queue: str, jobs: Sequence[StoredJob]) -> Call[Stored]:
     def read(raw: Sequence[Any]) -> Stored:
-        pairs = zip(raw[1::2], raw[2::2], strict=True)
+        first, *words, as_of_ms = raw
+        pairs = zip(words[::2], words[1::2], strict=True)
         enqueued = [Enqueued(job_id.decode(), queue, Answer(answer.decode())) for answer, job_id in pairs]
-        return Stored(bool(raw[0]), enqueued)
+        return Stored(bool(first), enqueued, as_of_ms)
 
     keys = queue_keys(queue, "meta", "counts", "ready", "running", "scheduled", "wake")
     return Call(ENGINE.load("enqueue"), keys, (), read, [word for job in jobs for word in job])
@@ -101,8 +160,7 @@ def _extra(job: NewJob) -> bytes:
     if job.created_by:
         extra["created_by"] = job.created_by
     if job.at is not None:
-        # Rounded up: a job never becomes ready before the instant its producer named.
-        extra["at_ms"] = -((_EPOCH - job.at) // timedelta(milliseconds=1))
+        extra["at_ms"] = _at_ms(job.at)
     if job.unique_key is not None:
         extra["unique"] = job.unique_key
         extra["unique_ttl"] = job.unique_ttl_ms
@@ -111,6 +169,11 @@ def _extra(job: NewJob) -> bytes:
         extra["idem"] = sha256(scope.encode()).hexdigest()
         extra["body"] = body_hash(job)
     return _pack(extra) if extra else b""
+
+
+def _at_ms(at: datetime) -> int:
+    """Rounded up: a job never becomes ready before the instant its producer named."""
+    return -((_EPOCH - at) // timedelta(milliseconds=1))
 
 
 def body_hash(job: NewJob) -> str:

@@ -7,9 +7,8 @@ from functools import partial
 
 from leaseforge import calls, limits, reads
 from leaseforge.answers import Answer
-from leaseforge.calls import Acted, Batch, Call, Plan, Replicated
-from leaseforge.enqueueing import Enqueued, register_queue
-from leaseforge.enqueueing import enqueue as enqueue_call
+from leaseforge.calls import Acted, Batch, Call, Plan
+from leaseforge.enqueueing import Enqueued, store_jobs
 from leaseforge.errors import (
     IdempotencyConflict,
     InvalidTransition,
@@ -67,10 +66,8 @@ def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.
         # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
         yield from register_queue(queue)
         for chunk in _chunks(jobs, positions):
-            call = enqueue_call(queue, [jobs[position] for position in chunk])
-            stored = yield from (call if durability is Durability.LOCAL else Replicated(call))
-            if stored.first:
-                yield from register_queue(queue, anew=True)
+            chosen = [jobs[position] for position in chunk]
+            stored = yield from store_jobs(queue, chosen, replicated=durability is Durability.REPLICATED)
             answers.update(zip(chunk, stored.jobs, strict=True))
     return [answers[position] for position in range(len(jobs))]
 

@@ -12,7 +12,7 @@
 -- KEYS[6] scheduled zset id -> due
 -- KEYS[7] wake      list wake token
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
--- returns 1 if the queue had never had a job, then per job: answer (created, duplicate, refused), id
+-- returns 1 if the queue had never had a job, then per job: answer (created, duplicate, refused), id; last the time in ms
 -- uses _queue
 local OPTIONAL = { 'content_type', 'options', 'tags', 'traceparent', 'created_by' }
 local NOTHING = {}
@@ -59,6 +59,7 @@ local function enqueue(K, A)
     replies[#replies + 1] = answer
     replies[#replies + 1] = first
   end
+  replies[#replies + 1] = NOW
 
   if #fresh == 0 then
     return replies

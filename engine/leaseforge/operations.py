@@ -63,8 +63,6 @@ def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.
         by_queue.setdefault(checked(job).queue, []).append(position)
     answers: dict[int, Enqueued] = {}
     for queue, positions in by_queue.items():
-        # First the name, then the jobs: a crash between leaves an empty queue, never hidden jobs.
-        yield from register_queue(queue)
         for chunk in _chunks(jobs, positions):
             chosen = [jobs[position] for position in chunk]
             stored = yield from store_jobs(queue, chosen, replicated=durability is Durability.REPLICATED)

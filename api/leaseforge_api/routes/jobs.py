@@ -15,11 +15,19 @@ from leaseforge.answers import Answer
 from leaseforge.errors import BadInput, FieldProblem, JobNotFound, PayloadTooLarge
 from leaseforge.jobs import NewJob
 from leaseforge.store import Store
-from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody
+from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody, check_depth
 from leaseforge_api.coalescing import Coalescing
-from leaseforge_api.schemas.job import JobShown, LogLineShown, gone_job_shown, log_line_shown, shown_to
-from leaseforge_api.schemas.jobs import BulkAnswer, BulkRequest, BulkResult, IdempotencyKey, JobRequest, job_from
-from leaseforge_api.schemas.pages import Asked, Listed
+from leaseforge_api.schemas.job import JobShown, gone_job_shown, job_shown, revealed_contents
+from leaseforge_api.schemas.jobs import (
+    BulkAnswer,
+    BulkRequest,
+    BulkResult,
+    JobRequest,
+    RetryRequest,
+    Revealed,
+    RevealRequest,
+    job_from,
+)
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -54,7 +62,7 @@ async def enqueue(
     )
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)
-    shown = gone_job_shown(job, accepted.id) if accepted.job is None else shown_to(identity, accepted.job)
+    shown = gone_job_shown(job, accepted.id) if accepted.job is None else _shown_to(identity, accepted.job)
     location = f"{request.app.state.root_path}/api/jobs/{accepted.id}"
     return Response(shown, status_code=201 if accepted.is_new else 200, headers={"Location": location})
 

@@ -34,7 +34,7 @@ async def exposition(store: Store) -> bytes:
     families: list[Metric] = []
     families += _queue_families(await _queues(store))
     with suppress(ScriptFault):
-        families += _worker_families((await store.run(reads.workers())).items)
+        families += _worker_families(await store.run(reads.all_workers()))
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Once(families))
     return generate_latest(registry)

@@ -77,8 +77,8 @@ class TooManyStreams(LeaseforgeError):
 
 async def read_snapshot(store: Store) -> Snapshot:
     """All queues and workers, now."""
-    queues, workers = await asyncio.gather(store.run(reads.queues()), store.run(reads.workers()))
-    return Snapshot.of(queues, workers.items)
+    queues, workers = await asyncio.gather(store.run(reads.queues()), store.run(reads.all_workers()))
+    return Snapshot.of(queues, workers)
 
 
 class Live:

@@ -6,6 +6,7 @@ LeaseforgeError
 ├── SettingsError         settings of this process are wrong or missing
 ├── JobNotFound
 ├── QueueNotFound
+├── WorkerNotFound
 ├── InvalidTransition     the job's state does not allow the action
 ├── UniqueKeyTaken        a live job holds the unique key
 ├── IdempotencyConflict   the key was used with another body
@@ -71,6 +72,14 @@ class QueueNotFound(LeaseforgeError):
     def __init__(self, queue: str) -> None:
         self.queue = queue
         super().__init__(f"no queue {queue}")
+
+
+class WorkerNotFound(LeaseforgeError):
+    """No worker with this id: it never was, said farewell, or fell silent so long ago that it is forgotten."""
+
+    def __init__(self, worker_id: str) -> None:
+        self.worker_id = worker_id
+        super().__init__(f"no worker {worker_id}")
 
 
 class InvalidTransition(LeaseforgeError):

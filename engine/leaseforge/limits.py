@@ -31,6 +31,7 @@ MAX_LOG_LINES = 200
 MAX_LOG_LINE_BYTES = 1024
 MAX_PROGRESS_NOTE_BYTES = 48
 MAX_GROUPS = 1000
+MAX_GROUP_BYTES = 256
 MAX_RATE = 1_000_000.0
 
 MIN_LEASE_MS = 500
@@ -39,6 +40,9 @@ MAX_RECOVERIES = 3
 """Lost leases a job survives; the next one makes it poison."""
 
 MAX_QUEUES = 1000
+MAX_WORKERS = 1000
+"""Workers looked at where all of them are added up."""
+
 MAX_BULK = 1000
 MAX_BULK_BYTES = 16 * 1024 * 1024
 """Payloads one enqueue call carries together: Redis serves nobody else while it takes them in."""

@@ -10,6 +10,8 @@ from leaseforge.answers import Answer
 from leaseforge.calls import Acted, Batch, Call, Plan
 from leaseforge.enqueueing import Enqueued, store_jobs
 from leaseforge.errors import (
+    BadInput,
+    FieldProblem,
     IdempotencyConflict,
     InvalidTransition,
     JobNotFound,
@@ -21,6 +23,7 @@ from leaseforge.keys import system_key, worker_command_key, worker_key
 from leaseforge.queues import LIMIT_NAMES, check_limits, check_queue_name
 from leaseforge.requests import check_operation, check_replay, checked
 from leaseforge.scripts import ENGINE
+from leaseforge.workers import Command, is_worker_id
 
 
 class Durability(StrEnum):
@@ -152,8 +155,12 @@ def configure(queue: str, changes: Mapping[str, float | None]) -> Plan[Answer]:
 def command_worker(worker_id: str, command: str) -> Plan[bool]:
     """Leaves quiet, resume or stop for a worker, heard at its next report; False if there is no such worker.
 
-    It stands until the worker has confirmed it; a newer command takes its place.
+    It stands until the worker has confirmed it; a newer command takes its place. Raises BadInput.
     """
+    if command not in tuple(Command):
+        raise BadInput([FieldProblem("command", f"must be one of {', '.join(Command)}")])
+    if not is_worker_id(worker_id):
+        return False
     call: Call[Answer] = Call(
         ENGINE.load("command_worker"),
         (

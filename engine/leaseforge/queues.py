@@ -50,7 +50,7 @@ class QueueLimits:
 LIMIT_NAMES = ("max_running", "rate", "burst", "keep_ms", "keep", "dead_keep_ms", "dead_keep")
 """In the order of the configure script's arguments."""
 
-_BOUNDS: Mapping[str, tuple[float, float]] = {
+LIMIT_BOUNDS: Mapping[str, tuple[float, float]] = {
     "max_running": (1, 1_000_000),
     "rate": (0.001, limits.MAX_RATE),
     "burst": (1, limits.MAX_RATE),
@@ -59,13 +59,14 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "dead_keep_ms": (60_000, 10 * 365 * 86_400_000),
     "dead_keep": (0, 10_000_000),
 }
+"""Least and most of each."""
 
 
 def check_limits(changes: Mapping[str, float | None]) -> Mapping[str, float | None]:
     """Returns valid changes of limits as they are; raises BadInput naming every wrong one."""
     problems = []
     for name, value in changes.items():
-        bounds = _BOUNDS.get(name)
+        bounds = LIMIT_BOUNDS.get(name)
         if bounds is None:
             problems.append(FieldProblem(name, f"is no limit; there are {', '.join(LIMIT_NAMES)}"))
         elif value is not None and not _is_within(value, bounds, whole=name != "rate"):

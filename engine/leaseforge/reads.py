@@ -11,14 +11,14 @@ import msgspec
 
 from leaseforge import limits
 from leaseforge.calls import Batch, Call, Plan, queue_keys
-from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound
+from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound, WorkerNotFound
 from leaseforge.jobs import DeadGroup, Job, JobState, LogLine
-from leaseforge.keys import queue_key, system_key
+from leaseforge.keys import queue_key, system_key, worker_key
 from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name
 from leaseforge.records import instant, job_from, log_line, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
-from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState
+from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState, is_worker_id
 
 T = TypeVar("T")
 SIZES = ("ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead")
@@ -95,8 +95,9 @@ def _page_call(queue: str, key: str, state: JobState, offset: int, limit: int) -
     return Call(ENGINE.load("read_jobs"), keys, args, read)
 
 
-def workers(*, offset: int = 0, limit: int = 1000) -> Plan[Page[WorkerInfo]]:
-    """Workers, the one seen last first; one that fell silent is listed as lost for a while."""
+def workers(*, offset: int = 0, limit: int = limits.MAX_PAGE) -> Plan[Page[WorkerInfo]]:
+    """One page of the workers, the one seen last first; one that fell silent is listed as lost for a while."""
+    check_page(offset, limit)
 
     def read(raw: Sequence[Any]) -> Page[WorkerInfo]:
         now = int(raw[0])
@@ -110,6 +111,26 @@ def workers(*, offset: int = 0, limit: int = 1000) -> Plan[Page[WorkerInfo]]:
         read,
     )
     return (yield from call)
+
+
+def all_workers() -> Plan[list[WorkerInfo]]:
+    """Up to 1,000 workers, the one seen last first, a page at a time: one that reports meanwhile may move."""
+    found: dict[str, WorkerInfo] = {}
+    for offset in range(0, limits.MAX_WORKERS, limits.MAX_PAGE):
+        page = yield from workers(offset=offset)
+        found |= {info.id: info for info in page.items}
+        if offset + page.limit >= page.total:
+            break
+    return list(found.values())
+
+
+def worker(worker_id: str) -> Plan[WorkerInfo]:
+    """One worker. Raises WorkerNotFound."""
+    if is_worker_id(worker_id):
+        info = yield from _worker_call(worker_id)
+        if info is not None:
+            return info
+    raise WorkerNotFound(worker_id)
 
 
 def totals(infos: Iterable[QueueInfo]) -> Mapping[str, int]:
@@ -132,8 +153,17 @@ def check_page(offset: int, limit: int) -> None:
         raise BadInput(problems)
 
 
+def check_group(group: object) -> None:
+    """Refuses with BadInput what cannot be the key of a dead group."""
+    is_text = isinstance(group, str) and 0 < len(group.encode("utf-8", "replace")) <= limits.MAX_GROUP_BYTES
+    if not is_text:
+        raise BadInput([FieldProblem("group", f"must be text of 1 to {limits.MAX_GROUP_BYTES} bytes")])
+
+
 def log(queue: str, job_id: str) -> Plan[list[LogLine]]:
-    """The lines a job logged, oldest first; at most 200."""
+    """The lines a job logged, oldest first; at most 200. None for a job that is not there."""
+    if not is_job_id(job_id):
+        return []
     call: Call[list[LogLine]] = Call(
         ENGINE.load("read_log"),
         queue_keys(check_queue_name(queue)),
@@ -151,8 +181,9 @@ def groups(queue: str | None = None) -> Plan[list[DeadGroup]]:
 
 
 def group_jobs(queue: str, group: str, *, offset: int = 0, limit: int = 50) -> Plan[Page[Job]]:
-    """One page of a dead group's jobs, newest first, without payloads."""
+    """One page of a dead group's jobs, newest first, without payloads; none of a group that is not there."""
     check_queue_name(queue)
+    check_group(group)
     return (yield from _page_call(queue, f"dead:group:{group}", JobState.DEAD, offset, limit))
 
 
@@ -207,6 +238,14 @@ def _groups_call(queue: str) -> Call[list[DeadGroup]]:
         return groups
 
     return Call(ENGINE.load("read_groups"), queue_keys(queue, "groups"), (), read)
+
+
+def _worker_call(worker_id: str) -> Call[WorkerInfo | None]:
+    def read(raw: Sequence[Any]) -> WorkerInfo | None:
+        return _worker(int(raw[0]), worker_id.encode(), raw[1], raw[2]) if raw else None
+
+    keys = (("workers", system_key("workers")), ("worker", worker_key(worker_id)))
+    return Call(ENGINE.load("read_worker"), keys, (("id", worker_id),), read)
 
 
 def _worker(now: int, worker_id: bytes, seen: bytes, report: bytes | None) -> WorkerInfo | None:

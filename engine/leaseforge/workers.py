@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from leaseforge import limits
+
 
 class WorkerState(StrEnum):
     """What a worker does with new work."""
@@ -17,6 +19,17 @@ class WorkerState(StrEnum):
     """Drains and exits."""
     LOST = "lost"
     """Its reports stopped without a farewell; its leases run out and its jobs are recovered."""
+
+
+class Command(StrEnum):
+    """What operators may want of a worker."""
+
+    QUIET = "quiet"
+    """Claim nothing new."""
+    RESUME = "resume"
+    """Claim again after quiet."""
+    STOP = "stop"
+    """Drain and exit."""
 
 
 class ReportedJob(msgspec.Struct, frozen=True, array_like=True):
@@ -92,3 +105,13 @@ class WorkerInfo:
     longest_renewal_gap_ms: int
     running_count: int
     running: tuple[Running, ...] = field(default=())
+
+
+def is_worker_id(text: object) -> bool:
+    """Whether `text` could be a worker's id; whatever could not is no worker's."""
+    if not isinstance(text, str) or not text:
+        return False
+    try:
+        return len(text.encode()) <= limits.MAX_KEY_BYTES
+    except UnicodeEncodeError:
+        return False

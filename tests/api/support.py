@@ -37,7 +37,12 @@ async def kill_job(store: Store, queue: str = "default", *, unique_key: str | No
 
 async def report_worker(store: Store, worker_id: str) -> None:
     """Make a worker known."""
-    report = WorkerReport(
+    await store.run(exchanges.register_worker(worker_report(worker_id)))
+
+
+def worker_report(worker_id: str) -> WorkerReport:
+    """What a worker says of itself."""
+    return WorkerReport(
         id=worker_id,
         host="here",
         pid=1,
@@ -50,4 +55,3 @@ async def report_worker(store: Store, worker_id: str) -> None:
         started_ms=1_700_000_000_000,
         ttl_ms=60_000,
     )
-    await store.run(exchanges.register_worker(report))

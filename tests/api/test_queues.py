@@ -1,8 +1,13 @@
 """Queues and workers over HTTP."""
 
+from typing import Any
+
+import pytest
+
 from leaseforge.exchanges import Outcome
 from leaseforge.store import Store
-from tests.api.conftest import Client
+from leaseforge_auth.roles import Role
+from tests.api.conftest import Bearer, Client
 from tests.api.support import claim_job, kill_job, report_worker, settle
 
 
@@ -113,6 +118,69 @@ async def test_a_purge_without_a_moment_removes_what_is_ready_now(
 
     counts = (await client.get("/api/queues/mail", headers=admin)).json()["counts"]
     assert (counts["ready"], counts["running"], counts["scheduled"]) == (0, 1, 1)
+
+
+LIMITS = {
+    "max_running": 20,
+    "rate_per_second": 2.5,
+    "burst": 10,
+    "keep_seconds": 3600.0,
+    "keep": 500,
+    "dead_keep_seconds": 86_400.0,
+    "dead_keep": 1000,
+}
+
+
+async def test_limits_are_set_one_by_one_and_taken_away(client: Client, admin: dict[str, str]) -> None:
+    await enqueue(client, admin, 1)
+
+    for name, value in LIMITS.items():
+        answer = await client.patch("/api/queues/mail", json={name: value, "reason": "calm down"}, headers=admin)
+        assert answer.status_code == 200
+    assert answer.json()["limits"] == LIMITS
+
+    answer = await client.patch("/api/queues/mail", json={"keep": None, "max_running": 5}, headers=admin)
+
+    assert answer.json()["limits"] == LIMITS | {"keep": None, "max_running": 5}
+    assert (await client.get("/api/queues/mail", headers=admin)).json()["limits"] == answer.json()["limits"]
+    [entry, *_] = (await client.get("/api/audit?action=queue.configure", headers=admin)).json()["items"]
+    assert entry["detail"]["before"] == {"keep": 500, "max_running": 20}
+    assert entry["detail"]["after"] == {"keep": None, "max_running": 5}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"max_running": 0},
+        {"max_running": 1.5},
+        {"rate_per_second": 0},
+        {"rate_per_second": 1e9},
+        {"burst": -1},
+        {"keep_seconds": 59},
+        {"keep": 10**9},
+        {"dead_keep_seconds": "day"},
+        {"dead_keep": True},
+        {"rate": 5},
+    ],
+)
+async def test_a_limit_out_of_bounds_is_refused_by_its_name(
+    asked: dict[str, Any], client: Client, admin: dict[str, str]
+) -> None:
+    await enqueue(client, admin, 1)
+
+    answer = await client.patch("/api/queues/mail", json={"max_running": 3} | asked, headers=admin)
+
+    assert answer.status_code == 400
+    assert [problem["field"] for problem in answer.json()["errors"]] == list(asked)
+    assert (await client.get("/api/queues/mail", headers=admin)).json()["limits"]["max_running"] is None
+
+
+async def test_a_viewer_configures_nothing(client: Client, bearer: Bearer) -> None:
+    await enqueue(client, bearer(Role.ADMIN), 1)
+
+    answer = await client.patch("/api/queues/mail", json={"max_running": 3}, headers=bearer(Role.VIEWER))
+
+    assert answer.status_code == 403
 
 
 async def test_a_queue_nobody_used_is_not_found(client: Client, admin: dict[str, str]) -> None:

@@ -101,7 +101,7 @@ class Scenario:
             "one job by its id alone": lambda: reads.job(some_id),
             "its log": lambda: reads.log(QUEUE, some_id),
             f"workers ({self.size.workers:,}), page of 100": lambda: reads.workers(limit=100),
-            f"workers, all {self.size.workers:,} in a page": lambda: reads.workers(limit=1000),
+            f"workers, all {self.size.workers:,}": reads.all_workers,
             "throughput of the queue, 15 min": lambda: statistics.throughput(seconds=900, queue=QUEUE),
             "throughput of the queue, 2 h": lambda: statistics.throughput(
                 seconds=7200, step=statistics.Step.TEN_SECONDS, queue=QUEUE

@@ -73,6 +73,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "read_outbox": _first(outbox.forward(queue)),
         "read_log": _first(reads.log(queue, job_id)),
         "read_groups": _first(reads.groups(queue)),
+        "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),
     }
 

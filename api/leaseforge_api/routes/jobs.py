@@ -1,49 +1,29 @@
-"""Enqueueing jobs, looking at one, retrying and deleting it."""
+"""Enqueueing jobs, and looking at one."""
 
 import re
-import uuid
-from typing import Annotated, Any
+from typing import Any
 
 import structlog
-from litestar import Request, Response, Router, delete, get, post
+from litestar import Request, Response, Router, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody
-from msgspec import UNSET
+from litestar.params import FromPath, JSONBody
 
-from leaseforge import events, limits, operations, reads
+from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.errors import BadInput, FieldProblem, JobNotFound, PayloadTooLarge
-from leaseforge.jobs import NewJob
+from leaseforge.jobs import Job, NewJob
 from leaseforge.store import Store
-from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody, check_depth
+from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody
 from leaseforge_api.coalescing import Coalescing
-from leaseforge_api.schemas.job import JobShown, gone_job_shown, job_shown, revealed_contents
-from leaseforge_api.schemas.jobs import (
-    BulkAnswer,
-    BulkRequest,
-    BulkResult,
-    JobRequest,
-    RetryRequest,
-    Revealed,
-    RevealRequest,
-    job_from,
-)
+from leaseforge_api.schemas.job import JobShown, LogLineShown, gone_job_shown, log_line_shown, shown_to
+from leaseforge_api.schemas.jobs import BulkAnswer, BulkRequest, BulkResult, IdempotencyKey, JobRequest, job_from
+from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 
 _TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REFUSED = "the Idempotency-Key was used for another job within 24 h"
-
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(
-        name="Idempotency-Key",
-        min_length=1,
-        max_length=limits.MAX_KEY_BYTES,
-        description="Makes a repeat of the request safe for 24 h: the first answer's job is answered again.",
-    ),
-]
 
 log = structlog.get_logger()
 
@@ -62,7 +42,7 @@ async def enqueue(
     )
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)
-    shown = gone_job_shown(job, accepted.id) if accepted.job is None else _shown_to(identity, accepted.job)
+    shown = gone_job_shown(job, accepted.id) if accepted.job is None else shown_to(identity, accepted.job)
     location = f"{request.app.state.root_path}/api/jobs/{accepted.id}"
     return Response(shown, status_code=201 if accepted.is_new else 200, headers={"Location": location})
 
@@ -93,60 +73,29 @@ async def enqueue_many(
 @get("/{job_id:str}", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
 async def show(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> JobShown:
     """One job by its id, whatever its queue. A producer sees its own jobs only."""
-    job = await store.run(reads.job(job_id))
-    if not identity.can(Permission.JOBS_READ) and job.created_by != identity.username:
-        raise JobNotFound(job_id)
-    return _shown_to(identity, job)
+    return shown_to(identity, await _readable(job_id, store, identity))
 
 
-@post(
-    "/{job_id:str}/retry",
-    status_code=200,
-    dto=JsonBody[RetryRequest],
-    **permission(Permission.JOBS_WRITE, audit="job.retry"),
-)
-async def retry(
+@get("/{job_id:str}/log", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
+async def log_lines(
     job_id: FromPath[str],
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[RetryRequest | None] = None,
-) -> JobShown:
-    """Gives a dead job back to its queue with a fresh budget; the same key again changes nothing."""
-    asked = data or RetryRequest()
-    payload = None if asked.payload is UNSET else bytes(asked.payload)
-    if payload is not None:
-        check_depth(payload, "payload")
-    # A caller's key counts for this caller and job only, so it needs no bound but its length.
-    key = f"{identity.username}\0{job_id}\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
-    operation = uuid.uuid5(uuid.NAMESPACE_OID, key).hex
-    await store.run(operations.retry(job_id, operation=operation, payload=payload))
-    log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username, reason=asked.reason)
-    return _shown_to(identity, await store.run(reads.job(job_id)))
+    page: NamedDependency[Asked],
+) -> Listed[LogLineShown]:
+    """What the job's attempts logged, oldest first; the last 200 lines are kept."""
+    job = await _readable(job_id, store, identity)
+    lines = await store.run(reads.log(job.queue, job.id))
+    items = [log_line_shown(line) for line in lines[page.offset : page.offset + page.limit]]
+    return Listed(items, len(lines), page.next(count=len(items), total=len(lines)))
 
 
-@post(
-    "/{job_id:str}/reveal",
-    status_code=200,
-    dto=JsonBody[RevealRequest],
-    **permission(Permission.PAYLOADS_REVEAL, audit="job.reveal"),
-)
-async def reveal(job_id: FromPath[str], data: JSONBody[RevealRequest], store: NamedDependency[Store]) -> Revealed:
-    """Payload and result with nothing masked. That it was asked for, by whom and why is in the audit trail."""
-    return Revealed(**revealed_contents(await store.run(reads.job(job_id))))
-
-
-@delete("/{job_id:str}", **permission(Permission.JOBS_WRITE, audit="job.delete"))
-async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
-    """Removes a job with its history; one that is running is refused."""
-    await store.run(operations.delete(job_id))
-    log.info(events.JOB_DELETED, job_id=job_id, user=identity.username)
-
-
-def _shown_to(identity: Identity, job: Any) -> JobShown:
-    """The job as this caller may see it: payloads need their own permission, or to be one's own."""
-    is_own = job.created_by == identity.username
-    return job_shown(job, with_payload=is_own or identity.can(Permission.PAYLOADS_READ))
+async def _readable(job_id: str, store: Store, identity: Identity) -> Job:
+    """The job, if this caller may see it. Raises JobNotFound otherwise, whatever the reason."""
+    job = await store.run(reads.job(job_id))
+    if not identity.can(Permission.JOBS_READ) and job.created_by != identity.username:
+        raise JobNotFound(job_id)
+    return job
 
 
 def _checked(data: BulkRequest, identity: Identity, key: str | None, traceparent: str | None) -> list[NewJob]:
@@ -181,4 +130,4 @@ def _traceparent(request: Request[Any, Any, Any]) -> str | None:
     return sent if _TRACEPARENT.fullmatch(sent) else None
 
 
-router = Router("/jobs", route_handlers=[enqueue, enqueue_many, show, retry, reveal, remove], tags=["jobs"])
+router = Router("/jobs", route_handlers=[enqueue, enqueue_many, show, log_lines], tags=["jobs"])

@@ -1,9 +1,9 @@
-"""Queues: how they are, what is in them, pause, resume, purge."""
+"""Queues: how they are, what is in them, limits, pause, resume, purge."""
 
 from typing import Annotated, Any
 
 import structlog
-from litestar import Request, Router, get, post
+from litestar import Request, Router, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.job import JobShown, job_shown
 from leaseforge_api.schemas.pages import Asked, Listed
-from leaseforge_api.schemas.queues import Frozen, PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
+from leaseforge_api.schemas.queues import ConfigureRequest, Frozen, PurgeAnswer, PurgeRequest, Queue, QueueAction, queue
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
@@ -57,6 +57,23 @@ async def jobs(
     found = await store.run(reads.jobs(name, in_state, offset=page.offset, limit=page.limit))
     items = [job_shown(job, with_payload=False, in_list=True) for job in found.items]
     return Listed(items, found.total, page.next(count=len(items), total=found.total))
+
+
+@patch("/{name:str}", dto=JsonBody[ConfigureRequest], **permission(Permission.QUEUES_WRITE, audit="queue.configure"))
+async def configure(
+    name: FromPath[str],
+    data: JSONBody[ConfigureRequest],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    request: Request[Any, Any, Any],
+) -> Queue:
+    """Changes the queue's cap, rate and retention; a raised cap or rate lets waiting jobs be claimed at once."""
+    changes = data.changes()
+    before = await store.run(reads.queue(name))
+    await store.run(operations.configure(name, changes))
+    action_of(request).note(before={limit: getattr(before.limits, limit) for limit in changes}, after=changes)
+    log.info(events.QUEUE_CONFIGURED, queue=name, changes=changes, user=identity.username, reason=data.reason)
+    return await _shown(store, name)
 
 
 @post(
@@ -124,4 +141,4 @@ async def _shown(store: Store, name: str) -> Queue:
     return queue(info, rate)
 
 
-router = Router("/queues", route_handlers=[index, show, jobs, pause, resume, purge], tags=["queues"])
+router = Router("/queues", route_handlers=[index, show, jobs, configure, pause, resume, purge], tags=["queues"])

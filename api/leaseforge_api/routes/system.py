@@ -30,7 +30,7 @@ async def stats(store: NamedDependency[Store]) -> Stats:
     for info in infos:
         for state, count in info.counts.items():
             counts[state] = counts.get(state, 0) + count
-    live = [one for one in (await store.run(reads.workers())).items if one.state is not WorkerState.LOST]
+    live = [one for one in await store.run(reads.all_workers()) if one.state is not WorkerState.LOST]
     return Stats(
         queues=len(infos),
         paused_queues=sum(info.paused for info in infos),

@@ -1,16 +1,23 @@
-"""Workers: who is there, and what runs where."""
+"""Workers: who is there, what runs where, and what operators want of them."""
 
-from litestar import Router, get
+import structlog
+from litestar import Router, get, post
 from litestar.di import NamedDependency
-from litestar.exceptions import NotFoundException
-from litestar.params import FromPath
+from litestar.params import FromPath, JSONBody
 
-from leaseforge import reads
+from leaseforge import events, operations, reads
+from leaseforge.errors import WorkerNotFound
 from leaseforge.store import Store
+from leaseforge.workers import Command
+from leaseforge_api.bodies import JsonBody
+from leaseforge_api.schemas.jobs import ActionRequest
 from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_api.schemas.workers import Worker, worker
 from leaseforge_auth.guards import permission
+from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
+
+log = structlog.get_logger()
 
 
 @get("/", **permission(Permission.WORKERS_READ))
@@ -24,10 +31,66 @@ async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> 
 @get("/{worker_id:str}", **permission(Permission.WORKERS_READ))
 async def show(worker_id: FromPath[str], store: NamedDependency[Store]) -> Worker:
     """One worker."""
-    for info in (await store.run(reads.workers())).items:
-        if info.id == worker_id:
-            return worker(info)
-    raise NotFoundException(f"no worker {worker_id}")
+    return worker(await store.run(reads.worker(worker_id)))
 
 
-router = Router("/workers", route_handlers=[index, show], tags=["workers"])
+@post(
+    "/{worker_id:str}/quiet",
+    status_code=202,
+    dto=JsonBody[ActionRequest],
+    **permission(Permission.WORKERS_WRITE, audit="worker.quiet"),
+)
+async def quiet(
+    worker_id: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[ActionRequest | None] = None,
+) -> Worker:
+    """The worker claims nothing new; what runs goes on. It hears of it at its next report, and `state` says so."""
+    return await _command(worker_id, Command.QUIET, store, identity, data)
+
+
+@post(
+    "/{worker_id:str}/resume",
+    status_code=202,
+    dto=JsonBody[ActionRequest],
+    **permission(Permission.WORKERS_WRITE, audit="worker.resume"),
+)
+async def resume(
+    worker_id: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[ActionRequest | None] = None,
+) -> Worker:
+    """The worker claims again, from its next report on."""
+    return await _command(worker_id, Command.RESUME, store, identity, data)
+
+
+@post(
+    "/{worker_id:str}/stop",
+    status_code=202,
+    dto=JsonBody[ActionRequest],
+    **permission(Permission.WORKERS_WRITE, audit="worker.stop"),
+)
+async def stop(
+    worker_id: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[ActionRequest | None] = None,
+) -> Worker:
+    """The worker drains and exits, from its next report on; whoever started it may start it again."""
+    return await _command(worker_id, Command.STOP, store, identity, data)
+
+
+async def _command(
+    worker_id: str, command: Command, store: Store, identity: Identity, data: ActionRequest | None
+) -> Worker:
+    """Leaves a word for the worker; the worker as it is until it has heard it."""
+    if not await store.run(operations.command_worker(worker_id, command)):
+        raise WorkerNotFound(worker_id)
+    reason = data.reason if data else None
+    log.info(events.WORKER_COMMANDED, worker=worker_id, command=command, user=identity.username, reason=reason)
+    return worker(await store.run(reads.worker(worker_id)))
+
+
+router = Router("/workers", route_handlers=[index, show, quiet, resume, stop], tags=["workers"])

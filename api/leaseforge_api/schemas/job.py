@@ -4,9 +4,11 @@ from typing import Any
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from leaseforge.jobs import Attempt, Job, NewJob
+from leaseforge.jobs import Attempt, Job, LogLine, NewJob
 from leaseforge_api.schemas.values import Instant, instant, instant_or_none, seconds
+from leaseforge_auth.identity import Identity
 from leaseforge_auth.masking import Shown, shown
+from leaseforge_auth.permissions import Permission
 
 
 class Error(Struct, frozen=True):
@@ -49,6 +51,15 @@ class ProgressShown(Struct, frozen=True):
 
     percent: int
     note: str
+
+
+class LogLineShown(Struct, frozen=True):
+    """A line a job logged: the `number`-th of the attempt that held the fencing integer `token`."""
+
+    number: int
+    at: Instant
+    token: int
+    text: str
 
 
 class JobShown(Struct, frozen=True):
@@ -133,6 +144,17 @@ def job_shown(job: Job, *, with_payload: bool, in_list: bool = False) -> JobShow
         created_by=job.created_by,
         **({"payload_masked": False} if in_list else _contents(job, with_payload=with_payload)),
     )
+
+
+def shown_to(identity: Identity, job: Job) -> JobShown:
+    """The job as this caller may see it: payloads need their own permission, or to be of one's own job."""
+    is_own = job.created_by == identity.username
+    return job_shown(job, with_payload=is_own or identity.can(Permission.PAYLOADS_READ))
+
+
+def log_line_shown(line: LogLine) -> LogLineShown:
+    """A log line as answers show it."""
+    return LogLineShown(line.number, instant(line.at), line.fence, line.text)
 
 
 def revealed_contents(job: Job) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
+from litestar.params import HeaderParameter
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from leaseforge import limits
@@ -12,6 +13,16 @@ from leaseforge.jobs import Backoff, NewJob
 from leaseforge.requests import new_job
 from leaseforge_api.bodies import check_depth
 from leaseforge_api.schemas.values import Reason
+
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=limits.MAX_KEY_BYTES,
+        description="Makes a repeat of the request safe for 24 h: the first answer's job is answered again.",
+    ),
+]
 
 NO_PAYLOAD = Raw(b"{}")
 
@@ -74,6 +85,12 @@ class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Another payload for the job, if it is to have one, and why it is retried."""
 
     payload: Raw | UnsetType = UNSET
+    reason: Reason | None = None
+
+
+class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why it is done, for the log; may be left out."""
+
     reason: Reason | None = None
 
 

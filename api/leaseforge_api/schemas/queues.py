@@ -4,9 +4,18 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from leaseforge.queues import QueueInfo, QueueLimits
+from leaseforge.queues import LIMIT_BOUNDS, QueueInfo, QueueLimits
 from leaseforge.statistics import Rate
 from leaseforge_api.schemas.values import Reason, seconds
+
+
+def _bounds(name: str, *, per: int = 1) -> Meta:
+    low, high = (bound if per == 1 else bound / per for bound in LIMIT_BOUNDS[name])
+    return Meta(ge=low, le=high)
+
+
+def _ms(value: float | UnsetType | None) -> int | UnsetType | None:
+    return round(value * 1000) if isinstance(value, int | float) else value
 
 
 class Frozen(Struct, frozen=True):
@@ -55,6 +64,36 @@ class QueueAction(Struct, frozen=True, forbid_unknown_fields=True):
     """Why it is done, for the log; may be left out."""
 
     reason: Reason | None = None
+
+
+class ConfigureRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits to change: a value sets one, null takes it away, what is left out stays. Times are seconds.
+
+    `max_running` jobs at a time over all workers; `rate_per_second` claims with up to `burst` saved up. Completed and
+    cancelled jobs are kept `keep_seconds` and at most `keep` of each, dead ones `dead_keep_seconds` and `dead_keep`.
+    """
+
+    max_running: Annotated[int, _bounds("max_running")] | UnsetType | None = UNSET
+    rate_per_second: Annotated[float, _bounds("rate")] | UnsetType | None = UNSET
+    burst: Annotated[int, _bounds("burst")] | UnsetType | None = UNSET
+    keep_seconds: Annotated[float, _bounds("keep_ms", per=1000)] | UnsetType | None = UNSET
+    keep: Annotated[int, _bounds("keep")] | UnsetType | None = UNSET
+    dead_keep_seconds: Annotated[float, _bounds("dead_keep_ms", per=1000)] | UnsetType | None = UNSET
+    dead_keep: Annotated[int, _bounds("dead_keep")] | UnsetType | None = UNSET
+    reason: Reason | None = None
+
+    def changes(self) -> dict[str, float | None]:
+        """What is asked for, in the engine's names and units."""
+        asked: dict[str, float | UnsetType | None] = {
+            "max_running": self.max_running,
+            "rate": self.rate_per_second,
+            "burst": self.burst,
+            "keep_ms": _ms(self.keep_seconds),
+            "keep": self.keep,
+            "dead_keep_ms": _ms(self.dead_keep_seconds),
+            "dead_keep": self.dead_keep,
+        }
+        return {name: value for name, value in asked.items() if not isinstance(value, UnsetType)}
 
 
 class PurgeRequest(Struct, frozen=True, forbid_unknown_fields=True):

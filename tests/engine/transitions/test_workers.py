@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from leaseforge import exchanges, operations, reads
+from leaseforge.errors import BadInput, WorkerNotFound
 from leaseforge.keys import worker_command_key
 from leaseforge.workers import ReportedJob, WorkerReport, WorkerState
 from tests.support.live_queue import LiveQueue
@@ -103,6 +104,34 @@ def test_a_command_outlives_the_time_between_two_reports_of_long_leases(line: Li
 def test_nobody_can_be_told_who_is_not_there(line: LiveQueue) -> None:
     assert not line.run(operations.command_worker("nobody", "stop"))
     assert not line.raw.exists(worker_command_key("nobody"))
+
+
+@pytest.mark.parametrize("command", ["", "restart", "Quiet", "quiet ", None])
+def test_a_word_no_worker_knows_is_refused(line: LiveQueue, command: Any) -> None:
+    line.run(exchanges.register_worker(report()))
+
+    with pytest.raises(BadInput, match="quiet, resume, stop"):
+        line.run(operations.command_worker("w1", command))
+    assert not line.raw.exists(worker_command_key("w1"))
+
+
+def test_one_worker_is_read_by_its_id(line: LiveQueue) -> None:
+    line.run(exchanges.register_worker(report()))
+
+    assert line.run(reads.worker("w1")) == line.run(reads.workers()).items[0]
+    for unknown in ("w2", "", "x" * 300, "\ud800"):
+        with pytest.raises(WorkerNotFound):
+            line.run(reads.worker(unknown))
+        assert not line.run(operations.command_worker(unknown, "stop"))
+
+
+def test_all_workers_are_read_page_by_page(line: LiveQueue) -> None:
+    for number in range(230):
+        line.run(exchanges.register_worker(report(id=f"w{number}")))
+
+    assert {worker.id for worker in line.run(reads.all_workers())} == {f"w{number}" for number in range(230)}
+    with pytest.raises(BadInput):
+        line.run(reads.workers(limit=101))
 
 
 @pytest.mark.parametrize("damage", ["", "quiet", "1 2 3", "  "])

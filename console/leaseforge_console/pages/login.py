@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
-from litestar.params import Body, QueryParameter
+from litestar.params import Body, FromQuery, QueryParameter
 from litestar.response import Redirect
 
 from leaseforge.store import Store
@@ -103,7 +103,7 @@ async def show_login(
     accounts: NamedDependency[Accounts],
     sso: NamedDependency[SingleSignOn],
     next_page: Annotated[str, QueryParameter(name="next")] = HOME,
-    password: str = "",
+    password: FromQuery[str] = "",
 ) -> Response[Any]:
     """The form; somebody who is logged in already is led on."""
     back = local_path(next_page) or HOME

@@ -16,7 +16,7 @@ from joserfc.jwk import JWKRegistry
 from pytest_iam import Server
 
 CLIENT_ID = "leaseforge"
-CLIENT_SECRET = "a secret between two programs, of some length"
+CLIENT_SECRET = "a-secret-between-two-programs-of-some-length"
 PASSWORD = "correct horse"
 # Name and groups of each person; their address is NAME@example.com.
 PEOPLE = {"ada": ["operators"], "grace": ["admins"], "norbert": []}
@@ -55,6 +55,7 @@ def furnish(server: Server, callback: str) -> None:
         grant_types=["authorization_code"],
         response_types=["code"],
         token_endpoint_auth_method="client_secret_basic",
+        id_token_signed_response_alg="RS256",
     )
     backend.save(client)
     client.audience = [client]

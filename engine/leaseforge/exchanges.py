@@ -197,9 +197,13 @@ def tick(
     max_recoveries: int = limits.MAX_RECOVERIES,
     backoff_base_ms: int = 1_000,
     backoff_cap_ms: int = 60_000,
+    spread: int = 1_000,
     limit: int = limits.SWEEP,
 ) -> Call[Ticked]:
-    """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`."""
+    """One bounded sweep of a queue: recover, promote, trim. Call again at once while `full`.
+
+    `spread` (0 to 1000) is by how many thousandths of half a pause jobs that lost their leases come back apart.
+    """
     keys = queue_keys(queue, *_SWEPT, "outbox")
     return Call(
         ENGINE.load("tick"),
@@ -209,6 +213,7 @@ def tick(
             ("max_recoveries", max_recoveries),
             ("backoff_base_ms", backoff_base_ms),
             ("backoff_cap_ms", backoff_cap_ms),
+            ("spread", spread),
             ("age_ms", limits.KEEP_ENDED_MS),
             ("keep", limits.KEEP_ENDED),
             ("dead_age_ms", limits.KEEP_DEAD_MS),

@@ -179,7 +179,7 @@ class RowCase:
             case Event.PROGRESS:
                 return str(line.run(attempts.progress(line.name, self.job_id, self._token, percent=50)))
             case Event.RECOVER:
-                recovered, *_ = line.run(script_call("recover", line.name, 200, MAX_RECOVERIES, LATER_MS, LATER_MS))
+                recovered, *_ = line.run(script_call("recover", line.name, 200, MAX_RECOVERIES, LATER_MS, LATER_MS, 0))
                 return str(recovered)
             case Event.TRIM:
                 line.age(self._row.source, [self.job_id], 120_000)

@@ -87,7 +87,7 @@ class Twin(WorkTwin):
                 assert self._store.run(script_call("promote", queue, limit)) == model.promote(limit)
             case "recover" if model.lease_ms:
                 base_ms = action.number * GRID_MS
-                lost = self._store.run(script_call("recover", queue, limit, MAX_RECOVERIES, base_ms, 2 * GRID_MS))
+                lost = self._store.run(script_call("recover", queue, limit, MAX_RECOVERIES, base_ms, 2 * GRID_MS, 0))
                 expected = model.recover(limit, MAX_RECOVERIES, base_ms, 2 * GRID_MS)
                 assert (lost[0], lost[1], bool(lost[2])) == expected
             case "trim":
@@ -102,7 +102,7 @@ class Twin(WorkTwin):
             return
         self._clock.ready()
         call = exchanges.tick(
-            queue, max_recoveries=MAX_RECOVERIES, backoff_base_ms=BACKOFF[0], backoff_cap_ms=BACKOFF[1], limit=limit
+            queue, max_recoveries=MAX_RECOVERIES, backoff_base_ms=BACKOFF[0], backoff_cap_ms=BACKOFF[1], spread=0, limit=limit
         )
         reply = self._store.run(call)
         bounds = [int(value) for name, value in call.args if name in ("age_ms", "keep", "dead_age_ms", "dead_keep")]

@@ -22,9 +22,20 @@
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
 -- ARGV[4] backoff_cap_ms  int longest pause
+-- ARGV[5] spread          int 0 to 1000, thousandths of half a pause by which jobs come back apart
 -- returns recovered (ready or retrying), dead, 1 if the limit was reached
 -- flags allow-oom
 -- uses _queue, _crash
+-- Jobs that were lost together come back apart, and the next time in the opposite order: one of them
+-- may have killed their worker, and the others must not be there each time it does.
+local function apart(id, before, pause, spread)
+  local share = tonumber(string.sub(redis.sha1hex(id), 1, 4), 16) / 65535
+  if before % 2 == 0 then
+    share = 1 - share
+  end
+  return math.floor(pause * (1 - spread / 1000 * share / 2))
+end
+
 local function may_recover(K)
   local meta = redis.call('HMGET', K.meta, 'lease_ms', 'swept_at', 'recover_from')
   local lease = tonumber(meta[1]) or 10000
@@ -41,7 +52,7 @@ end
 local function recover(K, A)
   check_sets(K)
   local limit, max_recoveries = tonumber(A[1]), tonumber(A[2])
-  local base, cap = tonumber(A[3]), tonumber(A[4])
+  local base, cap, spread = tonumber(A[3]), tonumber(A[4]), tonumber(A[5])
   if not may_recover(K) then
     return { 0, 0, 0 }
   end
@@ -68,7 +79,7 @@ local function recover(K, A)
       fields[#fields + 1] = value
     end
     local before = whole(values[6])
-    local pause = before > 0 and math.min(cap, base * 2 ^ (before - 1)) or nil
+    local pause = before > 0 and apart(id, before, math.min(cap, base * 2 ^ (before - 1)), spread) or nil
     local state = charge_crash(K, id, { recoveries = values[6], cancel_requested = values[10], type = values[11],
       priority = values[8], seq = values[9] }, max_recoveries, pause, set)
     set('state', state)

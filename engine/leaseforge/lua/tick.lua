@@ -21,17 +21,18 @@
 -- ARGV[2] max_recoveries  int lost leases a job may have before it is poison
 -- ARGV[3] backoff_base_ms int pause before the second recovery, doubled each time
 -- ARGV[4] backoff_cap_ms  int longest pause
--- ARGV[5] age_ms          int completed and cancelled jobs older than this go
--- ARGV[6] keep            int so many completed, and so many cancelled ones are kept
--- ARGV[7] dead_age_ms     int dead jobs older than this go
--- ARGV[8] dead_keep       int so many dead ones are kept
+-- ARGV[5] spread          int 0 to 1000, thousandths of half a pause by which jobs come back apart
+-- ARGV[6] age_ms          int completed and cancelled jobs older than this go
+-- ARGV[7] keep            int so many completed, and so many cancelled ones are kept
+-- ARGV[8] dead_age_ms     int dead jobs older than this go
+-- ARGV[9] dead_keep       int so many dead ones are kept
 -- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once, outbox size
 -- flags allow-oom
 -- uses _queue, _crash, recover, promote, trim, roll
 local function tick(K, A)
-  local recovered = recover(K, { A[1], A[2], A[3], A[4] })
+  local recovered = recover(K, { A[1], A[2], A[3], A[4], A[5] })
   local promoted = promote(K, { A[1] })
-  local trimmed = trim(K, { A[1], A[5], A[6], A[7], A[8] })
+  local trimmed = trim(K, { A[1], A[6], A[7], A[8], A[9] })
   roll(K, {})
   wake_if_claimable(K)
 

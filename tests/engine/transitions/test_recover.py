@@ -48,13 +48,33 @@ def test_later_losses_wait_longer_each_time_up_to_the_cap(line: LiveQueue) -> No
 
     for _ in range(5):
         before_ms = line.now_ms()
-        lose(line, job_id, max_recoveries=9, backoff_base_ms=100_000, backoff_cap_ms=300_000)
+        lose(line, job_id, max_recoveries=9, backoff_base_ms=100_000, backoff_cap_ms=300_000, spread=0)
         due = line.snapshot().sets["retrying"].get(job_id)
         pauses.append(0 if due is None else round((due - before_ms) / 100_000))
 
     assert pauses == [0, 1, 2, 3, 3]
     assert line.job(job_id).recoveries == 5
     assert line.job(job_id).failures == 0
+
+
+def test_jobs_lost_together_come_back_apart_and_then_in_the_opposite_order(line: LiveQueue) -> None:
+    jobs = [line.add() for _ in range(20)]
+    orders: list[list[str]] = []
+    for _ in range(3):
+        line.make_due(*jobs)
+        line.exchange(0)
+        claimed = line.exchange(20).claimed
+        assert {job.id for job in claimed} == set(jobs)
+        line.expire(*jobs)
+        before_ms = line.now_ms()
+        line.tick(max_recoveries=9, backoff_base_ms=100_000, backoff_cap_ms=100_000)
+        due = line.snapshot().sets["retrying"]
+        assert all(50_000 <= at - before_ms <= 102_000 for at in due.values())
+        orders.append(sorted(due, key=lambda job_id: due[job_id]))
+
+    assert orders[0] == []
+    assert len(set(orders[1])) == 20
+    assert orders[2] == orders[1][::-1]
 
 
 def test_a_job_that_loses_a_lease_too_often_is_poison(line: LiveQueue) -> None:

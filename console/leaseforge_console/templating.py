@@ -22,7 +22,10 @@ class WithoutIndentation(Extension):
 
 
 def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
-    """`link("/queues")` and `static("app.css")` give addresses that carry the installation's prefix."""
+    """`link("/queues")`, `static("app.css")`, `server("/api/...")`: addresses that carry the installation's prefix.
+
+    `elsewhere(url)` lets an address of another site through, and no other scheme than the web's.
+    """
     templates = Environment(
         loader=FileSystemLoader(asset_dir("templates")),
         autoescape=True,
@@ -37,5 +40,13 @@ def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
         below = path.removeprefix("/") if path.startswith(("/?", "/#")) or path == "/" else path
         return f"{settings.root_path}{HOME}{below}"
 
-    templates.globals.update(link=link, static=static.url)
+    def elsewhere(url: str) -> str:
+        if not url.startswith(("https://", "http://")):
+            raise ValueError("a link to another site is https or http")
+        return url
+
+    def server(path: str) -> str:
+        return f"{settings.root_path}{path}"
+
+    templates.globals.update(link=link, static=static.url, server=server, elsewhere=elsewhere)
     return templates

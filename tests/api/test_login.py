@@ -147,4 +147,7 @@ async def test_a_new_secret_in_front_throws_nobody_out(store: Store, bearer: Bea
 
 
 async def test_how_one_can_log_in_is_open_to_everybody(client: Client) -> None:
-    assert (await client.get("/api/auth/config")).json() == {"password": True, "oidc": None}
+    assert (await client.get("/api/auth/config")).json() == {
+        "password": True,
+        "sso": {"enabled": False, "provider": None, "login_url": None},
+    }

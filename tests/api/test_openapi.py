@@ -8,7 +8,13 @@ from leaseforge_auth.roles import Role
 from tests.api.conftest import Bearer, Client
 from tests.api.test_routes import ROUTES
 
-OPEN = {"/api/auth/login", "/api/auth/config"}
+OPEN = {
+    "/api/auth/login",
+    "/api/auth/config",
+    "/api/auth/oidc/login",
+    "/api/auth/oidc/callback",
+    "/api/auth/oidc/exchange",
+}
 
 
 @pytest.fixture

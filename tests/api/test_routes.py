@@ -81,7 +81,10 @@ CONSOLE = [route for route in CLOSED if route.is_console]
 PUBLIC_ROUTES = {
     "GET /",
     "GET /api/auth/config",
+    "GET /api/auth/oidc/callback",
+    "GET /api/auth/oidc/login",
     "POST /api/auth/login",
+    "POST /api/auth/oidc/exchange",
     "GET /console/login",
     "POST /console/login",
     "GET /health",

@@ -12,6 +12,9 @@ from leaseforge_auth.api_tokens import TokenKind, _create, _list, _read, _revoke
 from leaseforge_auth.audit import calls as audit
 from leaseforge_auth.audit.chain import Head
 from leaseforge_auth.audit.entries import Step
+from leaseforge_auth.oidc import calls as oidc
+from leaseforge_auth.oidc.people import Person
+from leaseforge_auth.oidc.returning import Target
 from leaseforge_auth.roles import Role
 from leaseforge_auth.throttle import LoginThrottle, _places
 
@@ -36,6 +39,11 @@ CALLS: list[Call[Any]] = [
     audit.append(Head(), Head(1, "mac", "seal"), [audit.Linked(b"{}", "mac", "kid", "action", Step.INTENT)]),
     audit.trim(Head(1, "mac", "seal")),
     audit.read_back(),
+    oidc.begin("state", "browser", oidc.Begun("nonce", "verifier", Target("/console", True)), address="203.0.113.7"),
+    oidc.take("state", "browser"),
+    oidc.sign_in(Person("https://issuer", "subject", "ada@example.com", frozenset()), [Role.VIEWER]),
+    oidc.store_code("code", calls.Account("ada", "", (), 1, is_from_settings=False, is_disabled=False)),
+    oidc.spend_code("code"),
     _read("0123456789abcdef", "digest"),
     _create("id", digest="x", name="n", kind=TokenKind.SERVICE, owner="ada", roles=[], permissions=[], ttl_ms=1000),
     _list(None, offset=0, count=1),

@@ -25,6 +25,7 @@ READERS = {
     "leaseforge.settings": "server",
     "leaseforge_api.settings": "server",
     "leaseforge_auth.settings": "server",
+    "leaseforge_auth.oidc.settings": "server",
     "leaseforge_worker.settings": "worker",
     "leaseforge_cli.settings": "dev",
 }

@@ -63,7 +63,7 @@ def test_nothing_comes_from_another_host(template: str) -> None:
 
 def test_addresses_go_through_the_function_that_knows_the_prefix(template: str) -> None:
     for address in re.findall(r'\b(?:href|src|action|hx-get|hx-post|hx-sse:connect)="([^"]*)"', template):
-        good = address.startswith(("{{ link(", "{{ static(", "#")) or address == ""
+        good = address.startswith(("{{ link(", "{{ static(", "{{ server(", "{{ elsewhere(", "#")) or address == ""
         assert good, f"{address} does not carry the path prefix"
 
 

@@ -1,4 +1,4 @@
-"""Servers with single sign-on, providers that are real programs, and a browser that goes back and forth between them."""
+"""Servers with single sign-on, providers that are real programs, and a browser that goes between them."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -136,7 +136,9 @@ async def serve(store: Store, _clean: None) -> AsyncIterator[Serve]:
         yield start
 
 
-async def log_in(browser: Browser, provider: RealProvider, name: str, *, return_to: str = "/console/workers") -> httpx.Response:
+async def log_in(
+    browser: Browser, provider: RealProvider, name: str, *, return_to: str = "/console/workers"
+) -> httpx.Response:
     """Logs somebody in from our login address to the page in the end."""
     page = await browser.open(f"/api/auth/oidc/login?return_to={return_to}")
     return await provider.log_in(browser, page, name)

@@ -37,15 +37,15 @@ local function oidc_sign_in(K, A)
   if A[2] == '' then
     return { 'empty', '', '' }
   end
-  for i = 3, 4 do
-    if redis.call('EXISTS', place .. A[i]) == 0 then
+  for _, name in ipairs({ A[3], A[4] }) do
+    if redis.call('EXISTS', place .. name) == 0 then
       local epoch = text(NOW_US)
-      redis.call('HSET', place .. A[i], 'password', '', 'roles', A[2], 'epoch', epoch, 'origin', 'oidc', 'person', A[1],
+      redis.call('HSET', place .. name, 'password', '', 'roles', A[2], 'epoch', epoch, 'origin', 'oidc', 'person', A[1],
         'created_at', text(NOW), 'changed_at', text(NOW), 'last_login_at', text(NOW))
-      redis.call('SADD', K.accounts, A[i])
-      redis.call('SET', K.person, A[i])
-      list_admin(A[i], A[2], '')
-      return { 'created', A[i], epoch }
+      redis.call('SADD', K.accounts, name)
+      redis.call('SET', K.person, name)
+      list_admin(name, A[2], '')
+      return { 'created', name, epoch }
     end
   end
   return { 'conflict', '', '' }

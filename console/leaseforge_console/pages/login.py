@@ -38,7 +38,7 @@ _NEEDS_HTTPS = (
 class LoginPage:
     """The page: what was typed, where it leads, what went wrong, and the ways to log in.
 
-    `provider` and `sso_url` are '' without single sign-on. `password_url` leads to the form where only a few accounts
+    `provider` and `sso_path` are '' without single sign-on. `password_url` leads to the form where only a few accounts
     have a password; '' where the form is there already, or nobody has one.
     """
 
@@ -47,7 +47,7 @@ class LoginPage:
     problem: str | None
     usable: bool = True
     provider: str = ""
-    sso_url: str = ""
+    sso_path: str = ""
     has_form: bool = True
     password_url: str = ""
     note: str = ""
@@ -67,7 +67,6 @@ class Ways:
 
     accounts: Accounts
     sso: SingleSignOn
-    root_path: str
 
     def page(self, username: str, back: str, problem: str | None, *, wants_form: bool) -> LoginPage:
         """The page with the ways that are open; `wants_form` asks for a form that is not for everybody."""
@@ -79,7 +78,7 @@ class Ways:
             back,
             problem,
             provider=settings.provider,
-            sso_url=f"{self.root_path}{LOGIN_PATH}?return_to={quote(back, safe='/')}" if settings.is_on else "",
+            sso_path=f"{LOGIN_PATH}?return_to={quote(back, safe='/')}" if settings.is_on else "",
             has_form=has_form,
             password_url=f"/login?password=1&next={quote(back, safe='/')}" if few and not has_form else "",
             note=_ONLY_EMERGENCIES if few and has_form else "",
@@ -112,7 +111,7 @@ async def show_login(
     session_id = request.cookies.get(sessions.cookie.name, "")
     if session_id and await sessions.read(session_id):
         return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER)
-    ways = Ways(accounts, sso, console.settings.root_path)
+    ways = Ways(accounts, sso)
     return console.lone(request, "pages/login.html", ways.page("", back, None, wants_form=bool(password)))
 
 
@@ -128,7 +127,7 @@ async def log_in(
 ) -> Response[Any]:
     """Opens a session with a new id, or says that name or password is wrong, never which."""
     back = local_path(data.next) or HOME
-    ways = Ways(accounts, sso, console.settings.root_path)
+    ways = Ways(accounts, sso)
     try:
         account = await accounts.authenticate(
             data.username.strip(), data.password, address=client_address, action=action_of(request)

@@ -12,6 +12,7 @@ import click
 from bench.drains import DRAINS
 from bench.ends import ENDS
 from bench.enqueues import ENQUEUES
+from bench.http import HTTP
 from bench.latency import LATENCY
 from bench.measuring import Figures
 from bench.profiling import print_profile
@@ -22,7 +23,7 @@ from leaseforge.errors import StoreError
 from leaseforge.server_binary import BUNDLED, ON_PATH, EmbeddedServerError
 
 RESULTS = Path(__file__).parent / "results"
-WORKLOADS = (*ENQUEUES, *DRAINS, *ENDS, *LATENCY)
+WORKLOADS = (*ENQUEUES, *HTTP, *DRAINS, *ENDS, *LATENCY)
 QUICK_JOBS = 5_000
 
 

@@ -54,12 +54,14 @@ class ScriptSingly:
 
 @dataclass(frozen=True, slots=True)
 class EnqueueTogether:
-    """64 callers of one `AsyncClient`."""
+    """Several callers of one `AsyncClient`."""
+
+    callers: int = CALLERS
 
     def __call__(self, bench: Bench, jobs: int) -> Figures:
         """Enqueues so many."""
         figures = asyncio.run(self._measure(bench, jobs))
-        count_stored(bench, jobs + CALLERS)
+        count_stored(bench, jobs + self.callers)
         return figures
 
     async def _measure(self, bench: Bench, jobs: int) -> Figures:
@@ -68,9 +70,9 @@ class EnqueueTogether:
             async def enqueue_one(_: int) -> None:
                 await client.enqueue("nothing", PAYLOAD, queue=QUEUE)
 
-            await _from_callers(enqueue_one, iter(range(CALLERS)))
+            await from_callers(enqueue_one, iter(range(self.callers)), callers=self.callers)
             meter = Meter(bench)
-            await _from_callers(enqueue_one, iter(range(jobs)))
+            await from_callers(enqueue_one, iter(range(jobs)), callers=self.callers)
             return meter.stop(jobs)
 
 
@@ -93,9 +95,9 @@ class ScriptTogether:
             async def send(words: list[Any]) -> None:
                 await client.evalsha(sha, *words)
 
-            await _from_callers(send, iter(first))
+            await from_callers(send, iter(first))
             meter = Meter(bench)
-            await _from_callers(send, iter(rest))
+            await from_callers(send, iter(rest))
             return meter.stop(jobs)
 
 
@@ -147,7 +149,7 @@ def _commands(jobs: int, batch: int) -> Iterator[list[Any]]:
         yield enqueue(QUEUE, [new_job("nothing", PAYLOAD, queue=QUEUE) for _ in range(size)]).command()
 
 
-async def _from_callers(send: Callable[[Any], Awaitable[None]], work: Iterator[Any]) -> None:
+async def from_callers(send: Callable[[Any], Awaitable[None]], work: Iterator[Any], *, callers: int = CALLERS) -> None:
     """Several callers share out the work, each waiting for its own call."""
 
     async def caller() -> None:
@@ -155,7 +157,7 @@ async def _from_callers(send: Callable[[Any], Awaitable[None]], work: Iterator[A
             await send(item)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(CALLERS):
+        for _ in range(callers):
             group.create_task(caller())
 
 

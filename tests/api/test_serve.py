@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from leaseforge.errors import SettingsError, StoreUnavailable, StoreUnsuitable
-from leaseforge_api.serve import CannotServe, run_server
+from leaseforge_api.serve import CannotServe, listen, run_server
 from leaseforge_api.settings import ServerSettings
 from tests.api.conftest import PASSWORD, SECRET
 from tests.support import Process, eventually_sync, free_port
@@ -44,6 +44,13 @@ def is_ready(port: int) -> bool:
         return request(port, "GET", "/ready")[0] == 200
     except OSError:
         return False
+
+
+def test_no_answer_waits_for_an_acknowledgement_of_the_one_before() -> None:
+    with listen(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_server_serves_and_stops_on_sigterm_although_a_stream_is_open(

@@ -161,6 +161,13 @@ def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
     )
 
 
+def promote_job(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
+    """From scheduled or retrying to ready: ok, already_done (same operation), not_found, conflict."""
+    names = ("meta", "counts", "ready", "running", "scheduled", "retrying", "wake")
+    args = (("id", job_id), ("operation", operation))
+    return Call(ENGINE.load("promote_job"), queue_keys(queue, *names), args, _acted)
+
+
 def delete(queue: str, job_id: str) -> Call[Acted]:
     """Any state but running -> gone: ok, not_found, conflict."""
     names = ("counts", "ready", "scheduled", "retrying", "completed", "cancelled", "dead", "groups")

@@ -9,6 +9,9 @@ LeaseforgeError
 ├── WorkerNotFound
 ├── InvalidTransition     the job's state does not allow the action
 ├── UniqueKeyTaken        a live job holds the unique key
+├── BulkNotFound          no bulk operation with this id
+├── BulkNotPossible       the bulk operation's state does not allow the step
+├── TooManyOperations     too many bulk operations are not over yet
 ├── IdempotencyConflict   the key was used with another body
 ├── TooManyQueues
 ├── TooManyFollowUps      an attempt asked for more jobs than one completion can store
@@ -99,6 +102,28 @@ class UniqueKeyTaken(LeaseforgeError):
         self.job_id = job_id
         self.holder = holder
         super().__init__(f"job {job_id} cannot become ready: the live job {holder} holds its unique key")
+
+
+class BulkNotFound(LeaseforgeError):
+    """No bulk operation with this id: it never was, or its time is over."""
+
+    def __init__(self, operation_id: str) -> None:
+        self.operation_id = operation_id
+        super().__init__(f"no bulk operation {operation_id}")
+
+
+class BulkNotPossible(LeaseforgeError):
+    """The bulk operation's state does not allow the step; nothing was changed."""
+
+    def __init__(self, operation_id: str, state: str, verb: str) -> None:
+        self.operation_id = operation_id
+        self.state = state
+        self.verb = verb
+        super().__init__(f"cannot {verb} bulk operation {operation_id}: it is {state}")
+
+
+class TooManyOperations(LeaseforgeError):
+    """The number of bulk operations that are not over has a bound; run or abort one of them first."""
 
 
 class IdempotencyConflict(LeaseforgeError):

@@ -45,6 +45,11 @@ def system_key(name: str) -> str:
     return f"lf:{{{SYSTEM}}}:{name}"
 
 
+def bulk_key(queue: str, operation_id: str, part: str = "") -> str:
+    """A queue's part of a bulk operation, or what belongs to it: `chosen`, `seen`, `watched`."""
+    return queue_key(queue, f"bulk:{operation_id}" + (f":{part}" if part else ""))
+
+
 def worker_key(worker_id: str) -> str:
     """The last report of a worker."""
     return system_key(f"worker:{worker_id}")

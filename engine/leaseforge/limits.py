@@ -40,6 +40,9 @@ MAX_RECOVERIES = 3
 """Lost leases a job survives; the next one makes it poison."""
 
 MAX_QUEUES = 1000
+MAX_SEARCHED = 5000
+"""Records one page of a search looks at, where no set knows the answer."""
+
 MAX_WORKERS = 1000
 """Workers looked at where all of them are added up."""
 
@@ -57,3 +60,14 @@ KEEP_ENDED_MS = 24 * 3_600_000
 KEEP_ENDED = 10_000
 KEEP_DEAD_MS = 90 * 86_400_000
 KEEP_DEAD = 100_000
+
+MAX_OPERATION_JOBS = 1_000_000
+"""Jobs one bulk operation may be about."""
+MAX_OPERATION_IDS = 1000
+"""Jobs one bulk operation may name."""
+MAX_OPERATIONS = 1000
+MAX_OPERATIONS_ALIVE = 20
+MAX_OPERATION_RATE = 10_000
+KEEP_OPERATION_MS = 7 * 86_400_000
+OPERATION_CHUNK = 100
+"""Jobs one call of a bulk operation looks at or acts on: others wait meanwhile."""

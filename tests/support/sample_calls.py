@@ -2,12 +2,15 @@
 
 from typing import Any
 
-from leaseforge import attempts, calls, exchanges, operations, outbox, reads, statistics
+from leaseforge import attempts, bulk_calls, calls, exchanges, operations, outbox, reads, statistics
 from leaseforge.calls import Batch, Call, Plan, Replicated
 from leaseforge.enqueueing import enqueue
 from leaseforge.exchanges import Outcome, Settlement
+from leaseforge.filters import Filter
 from leaseforge.jobs import JobState
+from leaseforge.keys import queue_key
 from leaseforge.requests import new_job
+from leaseforge.search_calls import search_call
 from leaseforge.statistics import Step
 from leaseforge.store.checks import layout_call
 from leaseforge.workers import WorkerReport, WorkerState
@@ -56,6 +59,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "delete": calls.delete(queue, job_id),
         "read_job": reads.job_call(queue, job_id),
         "read_jobs": _first(reads.jobs(queue, JobState.READY)),
+        "search_jobs": search_call(queue, queue_key(queue, "ready"), JobState.READY, Filter(type="work"), None, 5, 5),
         "read_queue": _first(reads.queue(queue)),
         "read_queues": _first(reads.queue_names()),
         "read_stats": _first(statistics.throughput(queue=queue)),
@@ -65,6 +69,8 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "add_stats": statistics.add_call(Step.TEN_SECONDS, 1, [(10_000, [[1] * len(statistics.SERIES)] * 2)]),
         "requeue": calls.requeue(queue, job_id, operation="op"),
         "cancel": calls.cancel(queue, job_id, operation="op"),
+        "promote_job": calls.promote_job(queue, job_id, operation="op"),
+        **bulk_samples(queue, job_id),
         "configure": _first(operations.configure(queue, {"max_running": 5})),
         "command_worker": _first(operations.command_worker("w1", "quiet")),
         "progress": attempts.progress(queue, job_id, token, percent=5),
@@ -75,6 +81,38 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "read_groups": _first(reads.groups(queue)),
         "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),
+    }
+
+
+def bulk_samples(queue: str, job_id: str) -> dict[str, Call[Any]]:
+    """The scripts of bulk operations."""
+    operation = "0" * 32
+    return {
+        "bulk_collect": bulk_calls.collect(
+            queue,
+            operation,
+            key="dead",
+            state="dead",
+            term=1,
+            step=0,
+            as_of_ms=2**50,
+            limit=10,
+            most=100,
+            wanted={"states": {"dead": True}},
+        ),
+        "bulk_pick": bulk_calls.pick(
+            queue, operation, [job_id], term=1, step=0, as_of_ms=2**50, wanted={"states": {"dead": True}}, stage=1
+        ),
+        "bulk_act": bulk_calls.act(queue, operation, "retry", term=1, run=1, at=0, limit=10, watch=10),
+        "bulk_judge": bulk_calls.judge(queue, operation, limit=10),
+        "bulk_halt": bulk_calls.halt(queue, operation, 1),
+        "bulk_part": bulk_calls.read_part(queue, operation, sample=20),
+        "bulk_drop": bulk_calls.drop(queue, operation),
+        "bulk_create": bulk_calls.create(operation, {"action": "retry"}),
+        "bulk_steer": bulk_calls.steer(operation, "run", user="ada", reason="why"),
+        "bulk_note": bulk_calls.note(operation, {"done": "1"}, term=1, before="running", after="done"),
+        "bulk_read": bulk_calls.read_operation(operation),
+        "bulk_list": bulk_calls.read_operations(bulk_calls.ALL, offset=0, limit=50),
     }
 
 

@@ -1,0 +1,163 @@
+"""What operators do with bulk operations, as plans: ask for one, look at it, run, pause and abort it.
+
+What is asked for is written down first: the jobs that match and were there at that moment, each with its `rev`.
+Only when that is done and counted can it be run; a job is then acted on if its `rev` is still the one written down,
+and once. `bulk_work` carries it out.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from leaseforge import bulk_calls, limits, reads
+from leaseforge.answers import Answer
+from leaseforge.bulk_records import (
+    REPLAYS,
+    STATES,
+    BulkFilter,
+    BulkOperation,
+    BulkOrder,
+    BulkState,
+    operation_from,
+    order_fields,
+)
+from leaseforge.calls import Batch, Plan
+from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, FieldProblem, TooManyOperations
+from leaseforge.queues import queue_name_problem
+from leaseforge.reads import Page
+from leaseforge.requests import is_job_id
+
+MAX_ID_BYTES = 64
+
+
+def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
+    """Asks for an operation: from this moment on nothing that arrives is touched. It collects until it is `ready`.
+
+    The same id again answers the operation it made. Raises BadInput, QueueNotFound, TooManyOperations.
+    """
+    check_order(order)
+    if order.filter.queue is not None:
+        yield from reads.queue(order.filter.queue)
+    answer = yield from bulk_calls.create(operation_id, order_fields(order))
+    if answer is Answer.REFUSED:
+        raise TooManyOperations(
+            f"{limits.MAX_OPERATIONS_ALIVE} bulk operations are not over yet: run or abort one of them first"
+        )
+    return (yield from show(operation_id))
+
+
+def show(operation_id: str) -> Plan[BulkOperation]:
+    """One operation. Raises BulkNotFound."""
+    if _is_id(operation_id):
+        raw = yield from bulk_calls.read_operation(operation_id)
+        found = operation_from(*raw) if raw is not None else None
+        if found is not None:
+            return found
+    raise BulkNotFound(operation_id)
+
+
+def operations(*, offset: int = 0, limit: int = 50) -> Plan[Page[BulkOperation]]:
+    """Operations of the last 7 days, the newest first."""
+    reads.check_page(offset, limit)
+    total, rows = yield from bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit)
+    found = tuple(operation for row in rows if (operation := operation_from(*row)) is not None)
+    return Page(found, total, offset, limit)
+
+
+def run(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
+    """From ready, paused or stopped to running. Raises BulkNotFound, BulkNotPossible."""
+    yield from _steer(operation_id, "run", user, reason)
+    return (yield from show(operation_id))
+
+
+def pause(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
+    """From running to paused: once this has returned no further job is acted on.
+
+    Raises BulkNotFound, BulkNotPossible.
+    """
+    number = yield from _steer(operation_id, "pause", user, reason)
+    yield from _halt(operation_id, number)
+    return (yield from show(operation_id))
+
+
+def abort(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
+    """Ends an operation: once this has returned no further job is acted on; what was done stays done.
+
+    Raises BulkNotFound, BulkNotPossible.
+    """
+    number = yield from _steer(operation_id, "abort", user, reason)
+    yield from _halt(operation_id, number)
+    return (yield from show(operation_id))
+
+
+def check_order(order: BulkOrder) -> None:
+    """Refuses what cannot be carried out with BadInput that names every problem."""
+    problems = list(_problems(order))
+    if problems:
+        raise BadInput(problems)
+
+
+def _steer(operation_id: str, verb: str, user: str, reason: str) -> Plan[int]:
+    """The step, and the number of the run it concerns."""
+    if not _is_id(operation_id):
+        raise BulkNotFound(operation_id)
+    answer, state, number = yield from bulk_calls.steer(operation_id, verb, user=user, reason=reason)
+    if answer is Answer.NOT_FOUND:
+        raise BulkNotFound(operation_id)
+    if answer is Answer.CONFLICT:
+        raise BulkNotPossible(operation_id, state, verb)
+    return number
+
+
+def _halt(operation_id: str, number: int) -> Plan[None]:
+    """Tells every queue: the runner may not have heard yet."""
+    operation = yield from show(operation_id)
+    if operation.state in (BulkState.PAUSED, BulkState.ABORTED):
+        yield from Batch([bulk_calls.halt(queue, operation_id, number) for queue in operation.queues])
+
+
+def _is_id(text: str) -> bool:
+    return 0 < len(text) <= MAX_ID_BYTES and text.isascii() and text.isalnum()
+
+
+def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
+    wanted = order.filter
+    if wanted == BulkFilter():
+        yield FieldProblem("filter", "must name something: a queue, a state, a group, a type, a tag, ids or times")
+    if wanted.queue is not None and (message := queue_name_problem(wanted.queue)):
+        yield FieldProblem("filter.queue", message)
+    if not wanted.states(order.action):
+        possible = ", ".join(STATES[order.action])
+        field = "filter.state" if wanted.state is not None else "filter.group"
+        yield FieldProblem(field, f"leaves no job to {order.action}: that takes one that is {possible}")
+    yield from _text_problems("filter.group", wanted.group, limits.MAX_KEY_BYTES)
+    yield from _text_problems("filter.type", wanted.type, limits.MAX_TYPE_BYTES)
+    yield from _text_problems("filter.tag", wanted.tag, limits.MAX_TAG_BYTES)
+    if wanted.ids is not None:
+        if not 1 <= len(wanted.ids) <= limits.MAX_OPERATION_IDS:
+            yield FieldProblem("filter.ids", f"must be 1 to {limits.MAX_OPERATION_IDS:,} job ids")
+        for index, job_id in enumerate(wanted.ids[: limits.MAX_OPERATION_IDS]):
+            if not is_job_id(job_id):
+                yield FieldProblem(f"filter.ids[{index}]", "must be a UUID in lower-case hex with hyphens")
+    for name in ("created", "finished"):
+        yield from _time_problems(name, getattr(wanted, f"{name}_after"), getattr(wanted, f"{name}_before"))
+    if not 1 <= order.rate_per_second <= limits.MAX_OPERATION_RATE:
+        yield FieldProblem("rate_per_second", f"must be from 1 to {limits.MAX_OPERATION_RATE:,}")
+    if order.stop_at_failure_rate is not None:
+        if order.action not in REPLAYS:
+            yield FieldProblem("stop_at_failure_rate", f"is for {' and '.join(REPLAYS)}: others run no job again")
+        if not 0 <= order.stop_at_failure_rate <= 1:
+            yield FieldProblem("stop_at_failure_rate", "must be from 0 to 1")
+
+
+def _text_problems(field: str, value: str | None, most: int) -> Iterator[FieldProblem]:
+    if value is not None and not 1 <= len(value.encode("utf-8", "surrogatepass")) <= most:
+        yield FieldProblem(field, f"must be 1 to {most} bytes")
+
+
+def _time_problems(name: str, after: datetime | None, before: datetime | None) -> Iterator[FieldProblem]:
+    for word, at in (("after", after), ("before", before)):
+        if at is not None and at.tzinfo is None:
+            yield FieldProblem(f"filter.{name}_{word}", "must be a time with a zone")
+            return
+    if after is not None and before is not None and after >= before:
+        yield FieldProblem(f"filter.{name}_before", f"must be later than {name}_after")

@@ -1,0 +1,226 @@
+"""Bulk operations as values: what is asked for, and how far one is."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from leaseforge.jobs import JobState
+from leaseforge.records import Fields, instant, whole
+
+T = TypeVar("T")
+
+
+class BulkAction(StrEnum):
+    """What is done to each job; what the single action of that name does."""
+
+    RETRY = "retry"
+    REQUEUE = "requeue"
+    CANCEL = "cancel"
+    DELETE = "delete"
+    PROMOTE = "promote"
+
+
+STATES: Mapping[BulkAction, tuple[JobState, ...]] = {
+    BulkAction.RETRY: (JobState.DEAD,),
+    BulkAction.REQUEUE: (JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD),
+    BulkAction.CANCEL: (JobState.SCHEDULED, JobState.RETRYING, JobState.READY, JobState.RUNNING),
+    BulkAction.DELETE: tuple(state for state in JobState if state is not JobState.RUNNING),
+    BulkAction.PROMOTE: (JobState.SCHEDULED, JobState.RETRYING),
+}
+"""States whose jobs an action can do something to."""
+
+REPLAYS = (BulkAction.RETRY, BulkAction.REQUEUE)
+"""Actions after which jobs run once more, so that some may fail again."""
+
+
+class BulkState(StrEnum):
+    """How far an operation is. Done, aborted and failed are ends."""
+
+    COLLECTING = "collecting"
+    """The jobs are being written down; none is touched."""
+    READY = "ready"
+    """Counted: waits to be run."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    """Stopped by itself: too many of the jobs failed again. It may be run on, or aborted."""
+    DONE = "done"
+    ABORTED = "aborted"
+    FAILED = "failed"
+    """A fault inside Redis keeps it from going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkFilter:
+    """Which jobs: all that is set must hold. Times: from `after` on, until just before `before`.
+
+    `group` is a key of dead groups; `finished_*` match ended jobs only.
+    """
+
+    queue: str | None = None
+    state: JobState | None = None
+    group: str | None = None
+    type: str | None = None
+    tag: str | None = None
+    ids: tuple[str, ...] | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    finished_after: datetime | None = None
+    finished_before: datetime | None = None
+
+    def states(self, action: BulkAction) -> tuple[JobState, ...]:
+        """The states the action's jobs are looked for in."""
+        dead_only = self.group is not None
+        return tuple(
+            state
+            for state in STATES[action]
+            if self.state in (None, state) and (not dead_only or state is JobState.DEAD)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOrder:
+    """What is asked for. At most `rate_per_second` jobs are acted on each second.
+
+    With `stop_at_failure_rate` (0 to 1, retry and requeue only) the operation stops by itself when a larger share of
+    the jobs it let run once more failed again.
+    """
+
+    action: BulkAction
+    filter: BulkFilter
+    created_by: str
+    reason: str = ""
+    rate_per_second: int = 1000
+    stop_at_failure_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkCounts:
+    """Of `total` jobs `done` were acted on; `changed` (since they were written down) and `gone` ones were passed over.
+
+    `failed` counts by kind those that could not be acted on. `well` and `again` are outcomes of jobs it let run once
+    more, as far as they were watched: completed, or failed again.
+    """
+
+    total: int = 0
+    searched: int = 0
+    done: int = 0
+    changed: int = 0
+    gone: int = 0
+    failed: Mapping[str, int] = field(default_factory=dict)
+    well: int = 0
+    again: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BulkSample:
+    """One of the first jobs an operation is about."""
+
+    id: str
+    queue: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOperation:
+    """An operation as it stands. `created_at` is the moment it froze; `run` counts how often it was started.
+
+    `is_cut`: more jobs may match than one operation can be about. `error` says why it failed or stopped. `queues` are
+    those it found jobs in.
+    """
+
+    id: str
+    order: BulkOrder
+    state: BulkState
+    counts: BulkCounts
+    is_cut: bool
+    sample: tuple[BulkSample, ...]
+    queues: tuple[str, ...]
+    run: int
+    run_by: str | None
+    run_reason: str
+    reported: int
+    error: str
+    created_at: datetime | None
+    ready_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    as_of_ms: int
+
+
+def order_fields(order: BulkOrder) -> dict[str, str]:
+    """An order as the record keeps it."""
+    rate = "" if order.stop_at_failure_rate is None else f"{order.stop_at_failure_rate:.6f}"
+    return {
+        "action": order.action,
+        "filter": msgspec.json.encode(order.filter).decode(),
+        "created_by": order.created_by,
+        "reason": order.reason,
+        "rate": str(order.rate_per_second),
+        "stop_at": rate,
+    }
+
+
+def count_fields(counts: BulkCounts) -> dict[str, str]:
+    """Counts as the record keeps them."""
+    numbers = {name: str(getattr(counts, name)) for name in _NUMBERS}
+    return numbers | {"failed": msgspec.json.encode(counts.failed).decode()}
+
+
+def found_fields(queues: list[str], sample: list[BulkSample], *, is_cut: bool) -> dict[str, str]:
+    """What collecting found, as the record keeps it."""
+    return {
+        "queues": msgspec.json.encode(queues).decode(),
+        "sample": msgspec.json.encode(sample).decode(),
+        "is_cut": "1" if is_cut else "",
+    }
+
+
+def operation_from(operation_id: str, fields: Fields) -> BulkOperation | None:
+    """An operation out of its record; None if what was asked for cannot be read."""
+    try:
+        order = BulkOrder(
+            action=BulkAction(fields["action"]),
+            filter=msgspec.json.decode(fields["filter"], type=BulkFilter),
+            created_by=fields.get("created_by", ""),
+            reason=fields.get("reason", ""),
+            rate_per_second=whole(fields.get("rate")) or 1,
+            stop_at_failure_rate=float(fields["stop_at"]) if fields.get("stop_at") else None,
+        )
+        state = BulkState(fields["state"])
+    except (KeyError, ValueError, msgspec.MsgspecError):
+        return None
+    numbers = {name: whole(fields.get(name)) for name in _NUMBERS}
+    return BulkOperation(
+        id=operation_id,
+        order=order,
+        state=state,
+        counts=BulkCounts(**numbers, failed=_decoded(fields.get("failed"), dict[str, int], {})),
+        is_cut=fields.get("is_cut") == "1",
+        sample=_decoded(fields.get("sample"), tuple[BulkSample, ...], ()),
+        queues=_decoded(fields.get("queues"), tuple[str, ...], ()),
+        run=whole(fields.get("run")),
+        run_by=fields.get("run_by"),
+        run_reason=fields.get("run_reason", ""),
+        reported=whole(fields.get("reported")),
+        error=fields.get("error", ""),
+        created_at=instant(fields.get("created_at")),
+        ready_at=instant(fields.get("ready_at")),
+        started_at=instant(fields.get("started_at")),
+        ended_at=instant(fields.get("ended_at")),
+        as_of_ms=whole(fields.get("created_at")),
+    )
+
+
+def _decoded(text: str | None, kind: type[T], otherwise: T) -> T:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(text, type=kind) if text else otherwise
+    return otherwise
+
+
+_NUMBERS = ("total", "searched", "done", "changed", "gone", "well", "again")

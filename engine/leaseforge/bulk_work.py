@@ -1,0 +1,178 @@
+"""What the runner of bulk operations does, in steps of one script call each; any process can take over after any step.
+
+All that counts is in the queues: how far the walk is, which jobs are left, what came of the others. A runner keeps a
+copy of it (`Work`), which each answer brings up to date.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leaseforge import bulk_calls, limits, reads
+from leaseforge.bulk_calls import Part, Told
+from leaseforge.bulk_records import REPLAYS, BulkCounts, BulkFilter, BulkOperation, BulkSample
+from leaseforge.calls import Batch, Plan
+from leaseforge.jobs import JobState
+
+SAMPLE = 20
+WATCHED = 1000
+"""Jobs of a queue whose outcome is waited for at a time; further ones are not looked at."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What a runner knows of one operation. `queues` are those to walk or to act on, in order."""
+
+    operation: BulkOperation
+    queues: tuple[str, ...]
+    parts: dict[str, Part] = field(default_factory=dict)
+    is_cut: bool = False
+
+    @property
+    def found(self) -> int:
+        """Jobs written down so far."""
+        return sum(part.found for part in self.parts.values())
+
+    def counts(self) -> BulkCounts:
+        """The parts of all queues added up."""
+        failed: dict[str, int] = {}
+        for part in self.parts.values():
+            for kind, n in part.failed:
+                failed[kind] = failed.get(kind, 0) + n
+        sums = {name: sum(getattr(part, name) for part in self.parts.values()) for name in _SUMMED}
+        return BulkCounts(total=self.found, failed=failed, **sums)
+
+    def next_to_act_on(self) -> str | None:
+        """The queue that still has jobs to be acted on; None when all are."""
+        return next((queue for queue in self.queues if self.parts[queue].at < self.parts[queue].found), None)
+
+    def fault(self) -> str:
+        """The last fault a single job ran into, '' if none did."""
+        return next((part.fault for part in self.parts.values() if part.fault), "")
+
+
+def take_up(operation: BulkOperation, *, is_collecting: bool) -> Plan[Work]:
+    """What there is of an operation, for a runner that knows nothing of it yet."""
+    queues: Sequence[str] = operation.queues
+    if is_collecting:
+        queues = [operation.order.filter.queue] if operation.order.filter.queue else (yield from reads.queue_names())
+    found = yield from Batch([bulk_calls.read_part(queue, operation.id) for queue in queues])
+    return Work(operation, tuple(queues), {queue: part for queue, (part, _) in zip(queues, found, strict=True)})
+
+
+def collect(work: Work, *, term: int, most: int) -> Plan[bool]:
+    """One step of writing jobs down; True when there is nothing left to look at.
+
+    `most` jobs at most: then the operation is cut. An answer `fenced` leaves the work as it is: the next look at the
+    office says so too.
+    """
+    operation, wanted = work.operation, work.operation.order.filter
+    stages = _stages(operation)
+    left = most - work.found
+    queue = next((queue for queue in work.queues if work.parts[queue].stage < len(stages)), None)
+    if queue is None:
+        return True
+    if left <= 0:
+        work.is_cut = True
+        return True
+    part = work.parts[queue]
+    told: Told
+    if wanted.ids is not None:
+        batch = stages[part.stage]
+        told = yield from bulk_calls.pick(
+            queue,
+            operation.id,
+            batch,
+            term=term,
+            step=part.step,
+            as_of_ms=operation.as_of_ms,
+            wanted=_wanted(operation),
+            stage=part.stage + 1,
+        )
+    else:
+        key, state = stages[part.stage]
+        told = yield from bulk_calls.collect(
+            queue,
+            operation.id,
+            key=key,
+            state=state,
+            term=term,
+            step=part.step,
+            as_of_ms=operation.as_of_ms,
+            limit=limits.OPERATION_CHUNK,
+            most=left,
+            wanted=_wanted(operation),
+        )
+    work.parts[queue] = told.part
+    return False
+
+
+def sample(work: Work) -> Plan[list[BulkSample]]:
+    """The first 20 jobs of an operation that has collected."""
+    shown: list[BulkSample] = []
+    for queue in (queue for queue in work.queues if work.parts[queue].found):
+        if len(shown) >= SAMPLE:
+            break
+        _, rows = yield from bulk_calls.read_part(queue, work.operation.id, sample=SAMPLE - len(shown))
+        shown += [BulkSample(job_id, queue, job_type) for job_id, job_type in rows]
+    return shown
+
+
+def act(work: Work, queue: str, *, term: int, limit: int) -> Plan[tuple[str, int]]:
+    """Acts on the next jobs of a queue: what it answered, and how many jobs were taken."""
+    order, part = work.operation.order, work.parts[queue]
+    told = yield from bulk_calls.act(
+        queue,
+        work.operation.id,
+        order.action,
+        term=term,
+        run=work.operation.run,
+        at=part.at,
+        limit=limit,
+        watch=WATCHED if order.stop_at_failure_rate is not None and order.action in REPLAYS else 0,
+    )
+    if told.word == "not_found":
+        return told.word, 0
+    work.parts[queue] = told.part
+    return told.word, max(0, told.part.at - part.at)
+
+
+def judge(work: Work) -> Plan[None]:
+    """Looks at what became of watched jobs, up to 100 a queue."""
+    queues = [queue for queue in work.queues if work.parts[queue].at]
+    calls = [bulk_calls.judge(queue, work.operation.id, limit=limits.OPERATION_CHUNK) for queue in queues]
+    for queue, told in zip(queues, (yield from Batch(calls)), strict=True):
+        if told.word == "ok":
+            work.parts[queue] = told.part
+
+
+def drop(work: Work) -> Plan[None]:
+    """Removes what queues keep of an operation that is over."""
+    yield from Batch([bulk_calls.drop(queue, work.operation.id) for queue in work.queues])
+
+
+def _stages(operation: BulkOperation) -> list[Any]:
+    """What is walked in each queue: batches of ids, or sets as (key, state)."""
+    wanted = operation.order.filter
+    if wanted.ids is not None:
+        ids = list(dict.fromkeys(wanted.ids))
+        return [ids[start : start + limits.OPERATION_CHUNK] for start in range(0, len(ids), limits.OPERATION_CHUNK)]
+    if wanted.group is not None:
+        return [(f"dead:group:{wanted.group}", JobState.DEAD)]
+    return [(state, state) for state in wanted.states(operation.order.action)]
+
+
+def _wanted(operation: BulkOperation) -> Mapping[str, Any]:
+    """The filter as the scripts take it: times in ms."""
+    wanted: BulkFilter = operation.order.filter
+    asked: dict[str, Any] = {"states": {str(state): True for state in wanted.states(operation.order.action)}}
+    for name in ("type", "tag", "group"):
+        if (text := getattr(wanted, name)) is not None:
+            asked[name] = text
+    for name in ("created_after", "created_before", "finished_after", "finished_before"):
+        if (at := getattr(wanted, name)) is not None:
+            asked[name] = round(at.timestamp() * 1000)
+    return asked
+
+
+_SUMMED = ("searched", "done", "changed", "gone", "well", "again")

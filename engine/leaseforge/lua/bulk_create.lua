@@ -1,0 +1,54 @@
+-- bulk_create: nothing -> a bulk operation that collects
+--
+-- From this instant on counts what it is about: nothing that comes later. The same id again
+-- answers duplicate. Operations whose time is over leave the lists here, as do the oldest ended ones of too many.
+--
+-- KEYS[1] guard      none never exists
+-- KEYS[2] operation  hash the operation
+-- KEYS[3] operations zset id -> created
+-- KEYS[4] alive      zset id -> created, of those the runner has not closed
+-- ARGV[1] id         text the operation
+-- ARGV[2] most_alive int  so many may be between collecting and their end
+-- ARGV[3] most       int  so many are listed
+-- ARGV[4] keep_ms    int  how long it is kept after its last change
+-- ARGV[5...] field text | value text
+-- returns answer (ok, duplicate, refused)
+-- flags allow-oom
+-- uses _queue
+local AT_END = { done = true, aborted = true, failed = true }
+
+local function bulk_create(K, A)
+  if redis.call('EXISTS', K.operation) == 1 then
+    return 'duplicate'
+  end
+  local prefix = string.sub(K.operation, 1, -(#A[1] + 1))
+  local alive = 0
+  for _, id in ipairs(redis.call('ZRANGE', K.alive, 0, -1)) do
+    local state = redis.call('HGET', prefix .. id, 'state')
+    if not state then
+      redis.call('ZREM', K.alive, id)
+    elseif not AT_END[state] then
+      alive = alive + 1
+    end
+  end
+  if alive >= tonumber(A[2]) then
+    return 'refused'
+  end
+  local excess = redis.call('ZCARD', K.operations) - tonumber(A[3]) + 1
+  for _, id in ipairs(redis.call('ZRANGE', K.operations, 0, 49)) do
+    local state = redis.call('HGET', prefix .. id, 'state')
+    if not state or (excess > 0 and AT_END[state] and not redis.call('ZSCORE', K.alive, id)) then
+      redis.call('UNLINK', prefix .. id)
+      redis.call('ZREM', K.operations, id)
+      excess = excess - 1
+    end
+  end
+  for i = 5, #A, 2 do
+    redis.call('HSET', K.operation, A[i], A[i + 1])
+  end
+  redis.call('HSET', K.operation, 'state', 'collecting', 'created_at', NOW_TEXT)
+  redis.call('PEXPIRE', K.operation, A[4])
+  redis.call('ZADD', K.operations, NOW_TEXT, A[1])
+  redis.call('ZADD', K.alive, NOW_TEXT, A[1])
+  return 'ok'
+end

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
+from leaseforge import limits
 from leaseforge.answers import Answer
 from leaseforge.keys import queue_key
 from leaseforge.scripts import ENGINE, Script
@@ -120,6 +121,16 @@ def purge(queue: str, *, sequence: int, as_of_ms: int, score: str = "-inf", skip
         queue_keys(queue, "counts", "ready"),
         (("sequence", sequence), ("as_of_ms", as_of_ms), ("score", score), ("skip", skip)),
         lambda raw: PurgedChunk(raw[0], raw[1].decode(), raw[2]),
+    )
+
+
+def purge_dead(queue: str, *, before_ms: int) -> Call[tuple[int, int]]:
+    """Removes up to 200 of the jobs that died before `before_ms` (Redis time): how many, and how many entries went."""
+    return Call(
+        ENGINE.load("purge_dead"),
+        queue_keys(queue, "counts", "dead", "groups"),
+        (("before_ms", before_ms), ("limit", limits.CHUNK)),
+        lambda raw: (raw[0], raw[1]),
     )
 
 

@@ -100,6 +100,20 @@ def purge(queue: str, *, sequence: int, as_of_ms: int) -> Plan[Purged]:
             return Purged(total)
 
 
+def purge_dead(queue: str, *, before_ms: int) -> Plan[Purged]:
+    """Removes the jobs that died before `before_ms` (Redis time), with their histories; what died later stays.
+
+    Works in bounded chunks. Safe to repeat. Raises QueueNotFound.
+    """
+    yield from reads.queue(queue)
+    total = 0
+    while True:
+        removed, gone = yield from calls.purge_dead(queue, before_ms=before_ms)
+        total += removed
+        if gone < limits.CHUNK:
+            return Purged(total)
+
+
 def retry(job_id: str, *, operation: str, payload: bytes | None = None) -> Plan[Answer]:
     """From dead to ready, with another payload if one is given: ok, or already_done for the same `operation`.
 
@@ -126,6 +140,15 @@ def cancel(job_id: str, *, operation: str) -> Plan[Answer]:
     """
     check_operation(operation)
     return (yield from _act_on_job("cancel", job_id, partial(calls.cancel, operation=operation)))
+
+
+def promote(job_id: str, *, operation: str) -> Plan[Answer]:
+    """From scheduled or retrying to ready before its time: ok, or already_done for the same `operation`.
+
+    Raises JobNotFound, InvalidTransition.
+    """
+    check_operation(operation)
+    return (yield from _act_on_job("promote", job_id, partial(calls.promote_job, operation=operation)))
 
 
 def delete(job_id: str) -> Plan[Answer]:

@@ -173,11 +173,18 @@ def log(queue: str, job_id: str) -> Plan[list[LogLine]]:
     return (yield from call)
 
 
-def groups(queue: str | None = None) -> Plan[list[DeadGroup]]:
-    """Dead jobs by kind of error, of one queue or of all, the largest group first."""
+def groups(queue: str | None = None, *, offset: int = 0, limit: int = limits.MAX_PAGE) -> Plan[Page[DeadGroup]]:
+    """One page of the dead jobs by kind of error, of one queue or of all, the largest group first."""
+    check_page(offset, limit)
     names = [check_queue_name(queue)] if queue is not None else (yield from queue_names())
-    found = yield from Batch([_groups_call(name) for name in names])
-    return sorted((group for part in found for group in part), key=lambda group: (-group.size, group.key))
+    sizes = yield from Batch([_group_sizes_call(name) for name in names])
+    order = sorted((-size, name, key) for name, part in zip(names, sizes, strict=True) for key, size in part)
+    wanted: dict[str, list[str]] = {}
+    for _, name, key in order[offset : offset + limit]:
+        wanted.setdefault(name, []).append(key)
+    found = yield from Batch([groups_call(name, keys) for name, keys in wanted.items()])
+    items = sorted((group for part in found for group in part), key=lambda one: (-one.size, one.queue, one.key))
+    return Page(tuple(items), len(order), offset, limit)
 
 
 def group_jobs(queue: str, group: str, *, offset: int = 0, limit: int = 50) -> Plan[Page[Job]]:
@@ -228,16 +235,27 @@ def _limits(words: Sequence[bytes | None]) -> QueueLimits:
     return QueueLimits(**{name: value if name == "rate" else int(value) for name, value in given.items()})  # type: ignore[arg-type]  # the names decide which are whole
 
 
-def _groups_call(queue: str) -> Call[list[DeadGroup]]:
+def _group_sizes_call(queue: str) -> Call[list[tuple[str, int]]]:
+    def read(raw: Sequence[Any]) -> list[tuple[str, int]]:
+        return [(key.decode("utf-8", "surrogateescape"), size) for key, size in zip(raw[::2], raw[1::2], strict=True)]
+
+    return Call(ENGINE.load("read_group_sizes"), queue_keys(queue, "groups"), (), read)
+
+
+def groups_call(queue: str, keys: Sequence[str]) -> Call[list[DeadGroup]]:
+    """These groups of a queue, those of them that there are."""
+
     def read(raw: Sequence[Any]) -> list[DeadGroup]:
         groups = []
         for key, title, size, first, last in raw:
             job_type, kind, message, *_ = (title.decode("utf-8", "replace") + "\n\n").split("\n")
             first_at, last_at = (_at(int(float(score))) for score in (first, last))
-            groups.append(DeadGroup(queue, key.decode(), job_type, kind, message, size, first_at, last_at))
+            name = key.decode("utf-8", "replace")
+            groups.append(DeadGroup(queue, name, job_type, kind, message, size, first_at, last_at))
         return groups
 
-    return Call(ENGINE.load("read_groups"), queue_keys(queue, "groups"), (), read)
+    rest = [key.encode("utf-8", "surrogateescape") for key in keys]
+    return Call(ENGINE.load("read_groups"), queue_keys(queue, "groups"), (), read, rest)
 
 
 def _worker_call(worker_id: str) -> Call[WorkerInfo | None]:

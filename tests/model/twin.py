@@ -194,7 +194,7 @@ class Twin(WorkTwin):
         in_state.sort(key=lambda job_id: (model.places.get(job_id, 0), job_id), reverse=state in ENDED)
         ids = model.ready() if state is JobState.READY else in_state
         assert [(job.id, job.rev) for job in page.items] == [(job_id, model.jobs[job_id].rev) for job_id in ids]
-        groups = {group.key: group.size for group in self._store.run(reads.groups(queue))}
+        groups = {group.key: group.size for group in self._store.run(reads.groups(queue)).items}
         assert groups == {key: len(members) for key, (_, members) in model.picture().groups.items()}
         return True
 

@@ -87,7 +87,7 @@ class Scenario:
         """Every read an operator's page makes, first page and far behind."""
         far = (self.size.page - 1) * 100
         some_id = f"{1:08x}-0000-4000-8000-{self.size.dead // 2:012x}"
-        group = self.store.run(reads.groups(QUEUE))[0]
+        group = self.store.run(reads.groups(QUEUE)).items[0]
         asks: dict[str, Callable[[], Plan[Any]]] = {
             "queue": lambda: reads.queue(QUEUE),
             f"all {self.size.queues + 1} queues": reads.queues,
@@ -96,7 +96,7 @@ class Scenario:
             f"ready, page {self.size.page:,}": lambda: reads.jobs(QUEUE, JobState.READY, offset=far, limit=100),
             "dead, page 1": lambda: reads.jobs(QUEUE, JobState.DEAD, limit=100),
             f"dead, page {self.size.page:,}": lambda: reads.jobs(QUEUE, JobState.DEAD, offset=far, limit=100),
-            "dead groups (1,000)": lambda: reads.groups(QUEUE),
+            "dead groups (1,000), page 1": lambda: reads.groups(QUEUE),
             "a group, page 1": lambda: reads.group_jobs(QUEUE, group.key, limit=100),
             "one job by its id alone": lambda: reads.job(some_id),
             "its log": lambda: reads.log(QUEUE, some_id),

@@ -186,7 +186,7 @@ class _Flow:
             yield from self.refusal(f"job {self.names[job_id]}", reads.job(job_id))
             lines = yield from reads.log(self.queue, job_id)
             self.say("log", [(line.number, line.text) for line in lines])
-        self.say("groups", (yield from reads.groups(self.queue)))
+        self.say("groups", (yield from reads.groups(self.queue)).items)
         self.say("queue", (yield from reads.queue(self.queue)))
         throughput = yield from statistics.throughput(seconds=600, queue=self.queue)
         totals = {name: sum(getattr(point, name) for point in throughput.points) for name in statistics.SERIES}

@@ -55,6 +55,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "pause": calls.pause(queue),
         "resume": calls.resume(queue),
         "purge": calls.purge(queue, sequence=1_000_000, as_of_ms=2**50),
+        "purge_dead": calls.purge_dead(queue, before_ms=2**50),
         "retry": calls.retry(queue, job_id, operation="op", payload=b"new"),
         "delete": calls.delete(queue, job_id),
         "read_job": reads.job_call(queue, job_id),
@@ -78,7 +79,8 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "forwarded": outbox.forwarded_call(queue, [(job_id, job_id, ""), (job_id, job_id, "refused")]),
         "read_outbox": _first(outbox.forward(queue)),
         "read_log": _first(reads.log(queue, job_id)),
-        "read_groups": _first(reads.groups(queue)),
+        "read_group_sizes": _first(reads.groups(queue)),
+        "read_groups": reads.groups_call(queue, ["0123456789abcdef", "poison:work"]),
         "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),
     }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from leaseforge import operations, reads
+from leaseforge.errors import BadInput
 from leaseforge.exchanges import Outcome
 from leaseforge.limits import MAX_GROUPS
 from tests.support.live_queue import LiveQueue
@@ -23,7 +24,7 @@ def test_failures_that_are_alike_stand_together(line: LiveQueue) -> None:
     fail(line, "disk full")
     fail(line, "disk full", job_type="other")
 
-    largest, *rest = line.run(reads.groups(line.name))
+    largest, *rest = line.run(reads.groups(line.name)).items
 
     assert (largest.type, largest.kind, largest.message, largest.size) == ("work", "Broken", "user … not found", 3)
     assert sorted((group.type, group.size) for group in rest) == [("other", 1), ("work", 1)]
@@ -40,7 +41,7 @@ def test_deaths_by_the_engine_s_own_hand_have_a_group_by_their_reason(line: Live
     line.raw.delete(line.record_key(broken, ":in"))
     line.claim(1)
 
-    kinds = {group.kind for group in line.run(reads.groups(line.name))}
+    kinds = {group.kind for group in line.run(reads.groups(line.name)).items}
 
     assert kinds == {"poison", "payload_missing"}
 
@@ -67,12 +68,12 @@ def test_every_way_out_of_dead_leaves_the_group(line: LiveQueue, way_out: Callab
     first, second = fail(line, "x"), fail(line, "x")
 
     way_out(line, first)
-    [left] = line.run(reads.groups(line.name))
+    [left] = line.run(reads.groups(line.name)).items
     way_out_of_last = line.key(f"dead:group:{left.key}")
     line.run(operations.delete(second))
 
     assert left.size == 1
-    assert line.run(reads.groups(line.name)) == []
+    assert line.run(reads.groups(line.name)).items == ()
     assert not line.raw.exists(way_out_of_last)
     audit_all(line.raw, line.name)
 
@@ -85,3 +86,19 @@ def test_beyond_a_bounded_number_of_groups_the_rest_stands_together(line: LiveQu
     assert line.job(job_id).group == "other"
     assert line.raw.hlen(line.key("dead:groups")) == MAX_GROUPS + 1
     line.raw.hdel(line.key("dead:groups"), *(f"g{number}" for number in range(MAX_GROUPS)))
+
+
+def test_groups_come_in_pages_the_largest_first_over_all_queues(line: LiveQueue) -> None:
+    with LiveQueue(line.url, "other") as other:
+        for size, (queue, letter) in enumerate([(line, "a"), (other, "b"), (line, "c"), (other, "d"), (line, "e")], 1):
+            for _ in range(size):
+                fail(queue, letter)
+
+        pages = [line.run(reads.groups(offset=offset, limit=2)) for offset in (0, 2, 4, 6)]
+
+        seen = [(group.queue, group.message, group.size) for page in pages for group in page.items]
+        assert seen == [("line", "e", 5), ("other", "d", 4), ("line", "c", 3), ("other", "b", 2), ("line", "a", 1)]
+        assert {page.total for page in pages} == {5}
+        assert len(line.run(reads.groups("other")).items) == 2
+        with pytest.raises(BadInput):
+            line.run(reads.groups(limit=101))

@@ -1,0 +1,124 @@
+-- search_jobs: the next jobs of one set, from a place in it on, that match
+--
+-- Ready in claim order, scheduled and retrying by due time, running by lease expiry, ended ones newest first.
+-- A place is a score and a member, and need not exist any more: what follows it is found by halving.
+-- Looks at `look` jobs at most, and at none behind the `want`th that matches. An empty filter matches everything.
+--
+-- KEYS[1] guard  none  never exists, see _queue.lua
+-- KEYS[2] set    zset  the state's set
+-- ARGV[1] state           text  the state
+-- ARGV[2] score           text  the place to go on behind; empty: from the beginning
+-- ARGV[3] member          text  its member
+-- ARGV[4] look            int   1 to 200
+-- ARGV[5] want            int   1 to 100
+-- ARGV[6] type            text  of this type
+-- ARGV[7] tag             text  with this tag, as JSON
+-- ARGV[8] created_by      text  enqueued by this caller
+-- ARGV[9] words           text  in the error or reason, whatever the case of A to Z; in lower case
+-- ARGV[10] priority_from   int   at least
+-- ARGV[11] priority_to     int   at most
+-- ARGV[12] created_from    int   ms, at or after
+-- ARGV[13] created_before  int   ms
+-- ARGV[14] finished_from   int   ms, at or after
+-- ARGV[15] finished_before int   ms
+-- returns size of the set, how many were looked at, 1 if the set ends there, score and member of the last one looked at, per match: member, score, record fields and values
+-- flags no-writes
+-- uses _queue
+local ENDS = { completed = true, cancelled = true, dead = true }
+
+-- By bytes, as sorted sets sort: Lua's own comparison follows the server's locale.
+local function sorts_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+-- How many entries stand up to a place.
+local function rank_behind(key, read, newest_first, score, member)
+  local low, high = 0, redis.call('ZCARD', key)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local entry = redis.call(read, key, middle, middle, 'WITHSCORES')
+    local at, is_behind = tonumber(entry[2]), nil
+    if at == score then
+      is_behind = newest_first and sorts_before(entry[1], member) or not newest_first and sorts_before(member, entry[1])
+    else
+      is_behind = (at < score) == newest_first
+    end
+    if is_behind then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+
+local function within(value, from, before)
+  local at = whole(value)
+  return (from == '' or at >= tonumber(from)) and (before == '' or at < tonumber(before))
+end
+
+-- The record holds the beginning of the last error; the whole of a longer one is in the history.
+local function says(id, words, kind, head, reason)
+  local said = string.lower((kind or '') .. ': ' .. (head or '') .. '\n' .. (reason or ''))
+  if string.find(said, words, 1, true) then
+    return true
+  end
+  if #(head or '') < 56 then
+    return false
+  end
+  local last = redis.pcall('LINDEX', record_key(id) .. ':history', -1)
+  local is_read, entry = pcall(cmsgpack.unpack, type(last) == 'string' and last or '')
+  local message = is_read and type(entry) == 'table' and entry.m
+  return type(message) == 'string' and string.find(string.lower(message), words, 1, true) ~= nil
+end
+
+local function matches(A, id)
+  local of = read_record(id, 'type', 'tags', 'created_by', 'priority', 'created_at', 'finished_at', 'error_kind', 'error',
+    'reason')
+  if not of then
+    return false
+  end
+  local tags = ',' .. string.sub(of[3] or '[]', 2, -2) .. ','
+  return (A[6] == '' or of[2] == A[6])
+    and (A[7] == '' or string.find(tags, ',' .. A[7] .. ',', 1, true) ~= nil)
+    and (A[8] == '' or of[4] == A[8])
+    and (A[10] == '' or whole(of[5]) >= tonumber(A[10]))
+    and (A[11] == '' or whole(of[5]) <= tonumber(A[11]))
+    and (A[12] == '' and A[13] == '' or within(of[6], A[12], A[13]))
+    and (A[14] == '' and A[15] == '' or (of[7] and within(of[7], A[14], A[15]) or false))
+    and (A[9] == '' or says(id, A[9], of[8], of[9], of[10]))
+end
+
+local function search_jobs(K, A)
+  local state, look, want = A[1], tonumber(A[4]), tonumber(A[5])
+  local newest_first = ENDS[state] or false
+  local read = newest_first and 'ZREVRANGE' or 'ZRANGE'
+  local size = spare(redis.pcall('ZCARD', K.set))
+  if type(size) == 'table' then  -- a foreign key: whatever it holds, it is no jobs
+    return { 0, 0, 1, '', '', {} }
+  end
+  local first = A[2] == '' and 0 or rank_behind(K.set, read, newest_first, tonumber(A[2]), A[3])
+  local found = redis.call(read, K.set, first, first + look - 1, 'WITHSCORES')
+  local filtered = A[6] .. A[7] .. A[8] .. A[9] .. A[10] .. A[11] .. A[12] .. A[13] .. A[14] .. A[15] ~= ''
+  local jobs, looked = {}, 0
+  for i = 1, #found, 2 do
+    if #jobs == want then
+      break
+    end
+    looked = looked + 1
+    local id = state == 'ready' and entry_id(found[i]) or found[i]
+    if not filtered or matches(A, id) then
+      local record = redis.pcall('HGETALL', record_key(id))
+      jobs[#jobs + 1] = { found[i], found[i + 1], record.err and {} or record }
+    end
+  end
+  local last = 2 * looked
+  local ends = first + looked >= size and 1 or 0
+  return { size, looked, ends, last > 0 and found[last] or '', last > 0 and found[last - 1] or '', jobs }
+end

@@ -15,6 +15,9 @@ from litestar import Litestar
 from leaseforge.store import Store, connect
 from leaseforge_api.app import create_app
 from leaseforge_api.settings import ServerSettings
+from leaseforge_auth.audit.entries import Entry
+from leaseforge_auth.audit.search import Filter, search
+from tests.sso.providers.fake import CLIENT_ID, CLIENT_SECRET, FakeProvider, fake_provider
 from tests.sso.providers.running import CALLBACK, HOME, RealProvider, canaille, oidc_provider
 from tests.support import OwnServer
 
@@ -53,6 +56,13 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealProvider
 def simple(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealProvider]:
     """Canaille: signs with RSA, has groups, and never says whether an address is verified."""
     with canaille(tmp_path_factory.mktemp("canaille")) as running:
+        yield running
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeProvider]:
+    """A provider that says what the test wants."""
+    async with fake_provider() as running:
         yield running
 
 
@@ -116,6 +126,34 @@ class Site:
         return Browser(await self.stack.enter_async_context(client))
 
 
+@dataclass
+class AtFake:
+    """A login that has been led to the fake provider, and may come back."""
+
+    site: Site
+    provider: FakeProvider
+    browser: Browser
+    asked: dict[str, str]
+
+    async def come_back(self, browser: Browser | None = None, **query: str) -> httpx.Response:
+        """The way back to our callback, with a code and the right state unless told otherwise."""
+        sent = {"code": "code", "state": self.asked["state"]} | query
+        answer = await (browser or self.browser).client.get(
+            "/api/auth/oidc/callback", params={name: value for name, value in sent.items() if value}
+        )
+        return answer
+
+
+async def begin(
+    site: Site, provider: FakeProvider, *, return_to: str = "/console", browser: Browser | None = None
+) -> AtFake:
+    """Begins a login at the fake provider."""
+    chosen = browser or await site.browser()
+    answer = await chosen.client.get("/api/auth/oidc/login", params={"return_to": return_to})
+    assert answer.status_code == 303, answer.text
+    return AtFake(site, provider, chosen, query_of(answer.headers["location"]))
+
+
 Serve = Callable[..., Any]
 
 
@@ -124,8 +162,10 @@ async def serve(store: Store, _clean: None) -> AsyncIterator[Serve]:
     """Starts a server: `await serve(provider, ADMIN_EMAILS="ada@example.com")`, names without LEASEFORGE_OIDC_."""
     async with AsyncExitStack() as stack:
 
-        async def start(provider: RealProvider | str, others: Mapping[str, str] | None = None, **oidc: str) -> Site:
-            own = {"ISSUER": provider} if isinstance(provider, str) else provider.settings
+        async def start(
+            provider: RealProvider | FakeProvider | str, others: Mapping[str, str] | None = None, **oidc: str
+        ) -> Site:
+            own = _settings_of(provider)
             settings = {"LEASEFORGE_AUTH_SECRET": SECRET} | {
                 f"LEASEFORGE_OIDC_{name}": value for name, value in ({"REDIRECT_URL": CALLBACK} | own | oidc).items()
             }
@@ -142,6 +182,20 @@ async def log_in(
     """Logs somebody in from our login address to the page in the end."""
     page = await browser.open(f"/api/auth/oidc/login?return_to={return_to}")
     return await provider.log_in(browser, page, name)
+
+
+def _settings_of(provider: RealProvider | FakeProvider | str) -> Mapping[str, str]:
+    if isinstance(provider, str):
+        return {"ISSUER": provider}
+    if isinstance(provider, FakeProvider):
+        return {"ISSUER": provider.issuer, "CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET}
+    return provider.settings
+
+
+async def audited(store: Store) -> list[Entry]:
+    """What the audit trail has of logins by single sign-on, newest first."""
+    found = await search(store, Filter(action="login.sso"), before=None, limit=100)
+    return [row.entry for row in found.rows if row.entry is not None]
 
 
 def query_of(url: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Logins through two real providers, by their own forms: let in, kept out, and what can go wrong on the way."""
 
-import pytest
-
 from tests.sso.conftest import Serve, log_in
 from tests.sso.providers.running import RealProvider
 

@@ -83,7 +83,7 @@ class Provider:
 
     async def _fetch(self, url: str) -> Mapping[str, Any]:
         if self._failure is not None and self._clock() - self._failed_at < RETRY_S:
-            raise self._failure
+            raise type(self._failure)(self._failure.cause, str(self._failure))
         try:
             answer = await self.fetcher.get(url)
             if answer.status != 200:
@@ -98,6 +98,5 @@ class Provider:
     def _failed(self, error: SsoError) -> SsoError:
         log.warning(events.SSO_PROVIDER_FAILED, cause=error.cause, detail=str(error))
         self._failed_at = self._clock()
-        # Kept without its traceback: raised again, it would grow by a frame each time.
-        self._failure = error.with_traceback(None)
-        return self._failure
+        self._failure = type(error)(error.cause, str(error))
+        return error

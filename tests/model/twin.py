@@ -102,7 +102,12 @@ class Twin(WorkTwin):
             return
         self._clock.ready()
         call = exchanges.tick(
-            queue, max_recoveries=MAX_RECOVERIES, backoff_base_ms=BACKOFF[0], backoff_cap_ms=BACKOFF[1], spread=0, limit=limit
+            queue,
+            max_recoveries=MAX_RECOVERIES,
+            backoff_base_ms=BACKOFF[0],
+            backoff_cap_ms=BACKOFF[1],
+            spread=0,
+            limit=limit,
         )
         reply = self._store.run(call)
         bounds = [int(value) for name, value in call.args if name in ("age_ms", "keep", "dead_age_ms", "dead_keep")]

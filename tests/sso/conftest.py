@@ -138,10 +138,10 @@ class AtFake:
     async def come_back(self, browser: Browser | None = None, **query: str) -> httpx.Response:
         """The way back to our callback, with a code and the right state unless told otherwise."""
         sent = {"code": "code", "state": self.asked["state"]} | query
-        answer = await (browser or self.browser).client.get(
+        client = (browser or self.browser).client
+        return await client.get(
             "/api/auth/oidc/callback", params={name: value for name, value in sent.items() if value}
         )
-        return answer
 
 
 async def begin(
@@ -167,7 +167,7 @@ async def serve(store: Store, _clean: None) -> AsyncIterator[Serve]:
         ) -> Site:
             own = _settings_of(provider)
             settings = {"LEASEFORGE_AUTH_SECRET": SECRET} | {
-                f"LEASEFORGE_OIDC_{name}": value for name, value in ({"REDIRECT_URL": CALLBACK} | own | oidc).items()
+                f"LEASEFORGE_OIDC_{name}": value for name, value in {"REDIRECT_URL": CALLBACK, **own, **oidc}.items()
             }
             app = create_app(ServerSettings.read(settings | dict(others or {})), store)
             await stack.enter_async_context(app.lifespan())

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from canaille import create_app
-from canaille.backends import Backend
+from canaille import create_app  # type: ignore[import-untyped]  # it has no types
+from canaille.backends import Backend  # type: ignore[import-untyped]  # it has no types
 from joserfc.jwk import JWKRegistry
 from pytest_iam import Server
 

@@ -27,7 +27,7 @@ ED = ed25519.Ed25519PrivateKey.generate()
 
 def jwk(key: Any, kid: str | None, **more: Any) -> dict[str, Any]:
     """The public half of a key as providers publish it."""
-    kinds = {rsa.RSAPrivateKey: RSAAlgorithm, ec.EllipticCurvePrivateKey: ECAlgorithm}
+    kinds: dict[type, Any] = {rsa.RSAPrivateKey: RSAAlgorithm, ec.EllipticCurvePrivateKey: ECAlgorithm}
     found = next((algorithm for cls, algorithm in kinds.items() if isinstance(key, cls)), OKPAlgorithm)
     public: dict[str, Any] = found.to_jwk(key.public_key(), as_dict=True)
     public.pop("key_ops", None)
@@ -54,7 +54,7 @@ class FakeProvider:
     metadata: dict[str, Any] = field(default_factory=dict)
     keys: list[dict[str, Any]] = field(default_factory=list)
     token_answer: tuple[int, Any] = (400, {"error": "invalid_grant"})
-    userinfo: tuple[int, Any] = (404, {})
+    userinfo: tuple[int, Any] = (200, {"sub": "subject"})
     statuses: dict[str, int] = field(default_factory=dict)
     raw: dict[str, bytes] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)

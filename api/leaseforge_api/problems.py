@@ -155,7 +155,7 @@ _DETAILS: Mapping[int, str] = {
 
 
 # Parameters our handlers call otherwise than requests do.
-_PARAMETERS: Mapping[str, str] = {"idempotency_key": "Idempotency-Key", "in_state": "state"}
+_PARAMETERS: Mapping[str, str] = {"idempotency_key": "Idempotency-Key", "in_state": "state", "in_states": "state"}
 
 
 def _field_errors(error: Exception) -> list[FieldError]:

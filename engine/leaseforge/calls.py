@@ -4,13 +4,14 @@ A Call does nothing by itself. `Store` (asyncio) and `SyncStore` (threads) carry
 (a generator that yields calls) strings several together: both are written once for both worlds.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from leaseforge import limits
 from leaseforge.answers import Answer
+from leaseforge.jobs import JobState
 from leaseforge.keys import queue_key
 from leaseforge.scripts import ENGINE, Script
 
@@ -162,12 +163,15 @@ def requeue(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
     return Call(ENGINE.load("requeue"), queue_keys(queue, *names), (("id", job_id), ("operation", operation)), _acted)
 
 
-def cancel(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
-    """Any live state -> cancelled; a running job is asked to stop. ok, already_done, not_found, conflict."""
+def cancel(queue: str, job_id: str, *, operation: str, only: Iterable[JobState] = ()) -> Call[Acted]:
+    """Any live state, or `only` these -> cancelled; a running job is asked to stop.
+
+    ok, already_done, not_found, conflict.
+    """
     return Call(
         ENGINE.load("cancel"),
         queue_keys(queue, "counts", "ready", "scheduled", "retrying", "cancelled"),
-        (("id", job_id), ("operation", operation)),
+        (("id", job_id), ("operation", operation), ("only", " ".join(only))),
         _acted,
     )
 
@@ -179,10 +183,10 @@ def promote_job(queue: str, job_id: str, *, operation: str) -> Call[Acted]:
     return Call(ENGINE.load("promote_job"), queue_keys(queue, *names), args, _acted)
 
 
-def delete(queue: str, job_id: str) -> Call[Acted]:
-    """Any state but running -> gone: ok, not_found, conflict."""
+def delete(queue: str, job_id: str, *, only: Iterable[JobState] = ()) -> Call[Acted]:
+    """Any state but running, or `only` these -> gone: ok, not_found, conflict."""
     names = ("counts", "ready", "scheduled", "retrying", "completed", "cancelled", "dead", "groups")
-    return Call(ENGINE.load("delete"), queue_keys(queue, *names), (("id", job_id),), _acted)
+    return Call(ENGINE.load("delete"), queue_keys(queue, *names), (("id", job_id), ("only", " ".join(only))), _acted)
 
 
 def _acted(raw: Sequence[bytes]) -> Acted:

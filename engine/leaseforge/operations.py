@@ -1,6 +1,6 @@
 """What producers and operators do, as plans: `store.run(operations.pause("mail"))`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -18,7 +18,7 @@ from leaseforge.errors import (
     QueueNotFound,
     UniqueKeyTaken,
 )
-from leaseforge.jobs import NewJob
+from leaseforge.jobs import JobState, NewJob
 from leaseforge.keys import system_key, worker_command_key, worker_key
 from leaseforge.queues import LIMIT_NAMES, check_limits, check_queue_name
 from leaseforge.requests import check_operation, check_replay, checked
@@ -133,13 +133,14 @@ def requeue(job_id: str, *, operation: str) -> Plan[Answer]:
     return (yield from _act_on_job("requeue", job_id, partial(calls.requeue, operation=operation)))
 
 
-def cancel(job_id: str, *, operation: str) -> Plan[Answer]:
-    """Cancels a live job; one that runs is asked to stop and ends as its worker settles it.
+def cancel(job_id: str, *, operation: str, only: Iterable[JobState] = ()) -> Plan[Answer]:
+    """Cancels a live job, or one in `only` these states.
 
-    ok, or already_done for the same `operation`. Raises JobNotFound, InvalidTransition.
+    One that runs is asked to stop and ends as its worker settles it. ok, or already_done for the same
+    `operation`. Raises JobNotFound, InvalidTransition.
     """
     check_operation(operation)
-    return (yield from _act_on_job("cancel", job_id, partial(calls.cancel, operation=operation)))
+    return (yield from _act_on_job("cancel", job_id, partial(calls.cancel, operation=operation, only=tuple(only))))
 
 
 def promote(job_id: str, *, operation: str) -> Plan[Answer]:
@@ -151,12 +152,14 @@ def promote(job_id: str, *, operation: str) -> Plan[Answer]:
     return (yield from _act_on_job("promote", job_id, partial(calls.promote_job, operation=operation)))
 
 
-def delete(job_id: str) -> Plan[Answer]:
-    """Removes a job that is not running: ok, or already_done if it went while we looked (a lost reply, another one).
+def delete(job_id: str, *, only: Iterable[JobState] = ()) -> Plan[Answer]:
+    """Removes a job that is not running, or one in `only` these states.
+
+    ok, or already_done if it went while we looked (a lost reply, another one).
 
     Raises JobNotFound, InvalidTransition.
     """
-    return (yield from _act_on_job("delete", job_id, calls.delete, gone=Answer.ALREADY_DONE))
+    return (yield from _act_on_job("delete", job_id, partial(calls.delete, only=tuple(only)), gone=Answer.ALREADY_DONE))
 
 
 def configure(queue: str, changes: Mapping[str, float | None]) -> Plan[Answer]:

@@ -125,7 +125,8 @@ MATCHING = {"type": "mail", "tags": ("blue", "eu"), "priority": 5, "created_by":
 @pytest.mark.parametrize("state", [JobState.READY, JobState.SCHEDULED, JobState.DEAD])
 def test_a_filter_finds_what_matches_and_nothing_else(line: LiveQueue, asked: dict[str, Any], state: JobState) -> None:
     more: dict[str, Any] = {"delay_ms": 60_000} if state is JobState.SCHEDULED else {}
-    wanted = line.add(**(MATCHING | more))
+    fields: dict[str, Any] = MATCHING | more
+    wanted = line.add(**fields)
     line.add(type="mai", tags=("blu", "eur", "light blue"), priority=0, created_by="shopper", **more)
     line.add(type="mail2", **more)
     if state is JobState.DEAD:

@@ -38,7 +38,7 @@ def document(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _strict(name: str, known: dict[str, Any]) -> dict[str, Any]:
     """What requests are made of takes no unknown fields, which the generator does not see."""
-    is_asked = name.endswith("Request") or name in ("Frozen", "QueueAction")
+    is_asked = name.endswith("Request") or name in ("Frozen", "Moment", "QueueAction")
     return known | {"additionalProperties": False} if is_asked else known
 
 

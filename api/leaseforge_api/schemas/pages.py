@@ -19,7 +19,7 @@ from leaseforge_auth.signing import KeyRing
 T = TypeVar("T")
 
 Limit = Annotated[int, QueryParameter(ge=1, le=limits.MAX_PAGE, description="How many items a page holds at most.")]
-Cursor = Annotated[str | None, QueryParameter(max_length=128, description="`next` of the page before.")]
+Cursor = Annotated[str | None, QueryParameter(max_length=384, description="`next` of the page before.")]
 DEFAULT_LIMIT = 50
 PURPOSE = "leaseforge cursor"
 _MAC_BYTES = 16
@@ -36,21 +36,26 @@ class Listed(Struct, Generic[T], frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The page a request asks for: `limit` items from `offset` on."""
+    """The page a request asks for: `limit` items from `place` on, which most lists count from 0; None: the first."""
 
     limit: int
-    offset: int
+    place: str | None
     cursors: "Cursors"
     list_name: str
+
+    @property
+    def offset(self) -> int:
+        """How many items stand before the page, in lists whose places are numbers."""
+        return int(self.place or 0)
 
     def next(self, *, count: int, total: int) -> str | None:
         """The cursor of the page that follows `count` items of this one; None behind the last."""
         following = self.offset + count
         return None if count == 0 or following >= total else self.at(following)
 
-    def at(self, offset: int) -> str:
+    def at(self, place: int | str) -> str:
         """The cursor of the page that starts there."""
-        return self.cursors.write(self.list_name, offset)
+        return self.cursors.write(self.list_name, str(place))
 
 
 class Cursors:
@@ -62,28 +67,28 @@ class Cursors:
     def __init__(self, secrets_newest_first: Sequence[str]) -> None:
         self._keys = KeyRing(secrets_newest_first, PURPOSE)
 
-    def write(self, list_name: str, offset: int) -> str:
+    def write(self, list_name: str, place: str) -> str:
         """The cursor for this place of this list."""
         kid = self._keys.newest_id
-        return _encode(f"{offset}.{kid}".encode() + b"." + self._mac(kid, list_name, offset))
+        return _encode(self._mac(kid, list_name, place) + f"{kid} {place}".encode())
 
-    def read(self, list_name: str, cursor: str) -> int:
+    def read(self, list_name: str, cursor: str) -> str:
         """The place a cursor stands for. Raises BadInput for one of another list, or not made here."""
         try:
-            offset, kid, mac = _decode(cursor).split(b".", 2)
-            place, name = int(offset), kid.decode()
-            is_ours = hmac.compare_digest(mac, self._mac(name, list_name, place))
+            raw = _decode(cursor)
+            kid, _, place = raw[_MAC_BYTES:].decode().partition(" ")
+            is_ours = hmac.compare_digest(raw[:_MAC_BYTES], self._mac(kid, list_name, place))
         except (ValueError, KeyError):
             is_ours = False
         if not is_ours:
             raise BadInput([FieldProblem("cursor", _NOT_OURS)])
         return place
 
-    def _mac(self, kid: str, list_name: str, offset: int) -> bytes:
+    def _mac(self, kid: str, list_name: str, place: str) -> bytes:
         key = self._keys.get(kid)
         if key is None:
             raise KeyError(kid)
-        return hmac.digest(key, f"{offset} {list_name}".encode(), "sha256")[:_MAC_BYTES]
+        return hmac.digest(key, f"{place} {list_name}".encode(), "sha256")[:_MAC_BYTES]
 
 
 def page_of(cursors: Cursors) -> Callable[..., Awaitable[Asked]]:
@@ -92,7 +97,7 @@ def page_of(cursors: Cursors) -> Callable[..., Awaitable[Asked]]:
     async def page(request: Request[Any, Any, Any], limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Asked:
         filters = sorted((name, value) for name, value in request.query_params.multi_items() if name not in _OURS)
         list_name = f"{request.scope['path'].rstrip('/')}?{urlencode(filters)}"
-        return Asked(limit, cursors.read(list_name, cursor) if cursor else 0, cursors, list_name)
+        return Asked(limit, cursors.read(list_name, cursor) if cursor else None, cursors, list_name)
 
     return page
 

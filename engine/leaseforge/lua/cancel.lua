@@ -11,6 +11,7 @@
 -- KEYS[6] cancelled zset id -> finished
 -- ARGV[1] id        text the job
 -- ARGV[2] operation text the operator's action; the same one again answers already_done
+-- ARGV[3] only      text states it may be in, apart by spaces; empty: any of them
 -- returns answer (ok, already_done, not_found, conflict), the job's state
 -- flags allow-oom
 -- uses _queue
@@ -24,6 +25,10 @@ local function cancel(K, A)
   local state = values[1]
   if values[2] == operation then
     return { 'already_done', state }
+  end
+  local only = A[3] or ''
+  if only ~= '' and not string.find(' ' .. only .. ' ', ' ' .. state .. ' ', 1, true) then
+    return { 'conflict', state }
   end
   local key = record_key(id)
   local rev = text(whole(values[4]) + 1)

@@ -9,8 +9,9 @@
 -- KEYS[7] cancelled zset id -> finished
 -- KEYS[8] dead      zset id -> finished
 -- KEYS[9] groups    hash dead groups: key -> title
--- ARGV[1] id text the job
--- returns answer (ok, not_found, conflict while it runs), the state it had
+-- ARGV[1] id   text the job
+-- ARGV[2] only text states it may be in, apart by spaces; empty: any of them
+-- returns answer (ok, not_found, conflict while it runs or in another state), the state it had
 -- flags allow-oom
 -- uses _queue
 local function delete(K, A)
@@ -21,7 +22,11 @@ local function delete(K, A)
     return { 'not_found', '' }
   end
   local state = values[1]
+  local only = A[2] or ''
   if state == 'running' then
+    return { 'conflict', state }
+  end
+  if only ~= '' and not string.find(' ' .. only .. ' ', ' ' .. state .. ' ', 1, true) then
     return { 'conflict', state }
   end
   local entry = state == 'ready' and ready_member(values[2], id) or id

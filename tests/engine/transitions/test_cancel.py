@@ -105,3 +105,15 @@ def test_the_same_requeue_twice_is_already_done(line: LiveQueue) -> None:
 
     with line.unchanged():
         assert line.run(operations.requeue(job_id, operation="op-1")) is Answer.ALREADY_DONE
+
+
+@pytest.mark.parametrize("state", [JobState.READY, JobState.SCHEDULED, JobState.RETRYING])
+def test_only_jobs_in_the_states_asked_for_are_cancelled(line: LiveQueue, state: JobState) -> None:
+    job_id = waiting_in(line, state)
+    others = [one for one in JobState if one is not state]
+
+    with line.unchanged(), pytest.raises(InvalidTransition, match=state):
+        line.run(operations.cancel(job_id, operation="op-1", only=others))
+    line.run(operations.cancel(job_id, operation="op-1", only=[JobState.DEAD, state]))
+
+    assert line.state(job_id) is JobState.CANCELLED

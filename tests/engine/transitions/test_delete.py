@@ -9,6 +9,7 @@ from leaseforge import operations, reads
 from leaseforge.answers import Answer
 from leaseforge.errors import InvalidTransition, JobNotFound
 from leaseforge.exchanges import Outcome
+from leaseforge.jobs import JobState
 from tests.support.live_queue import LiveQueue, replies_lost
 
 
@@ -104,3 +105,13 @@ def test_a_job_is_found_in_whichever_queue_holds_it(line: LiveQueue) -> None:
 
         assert other.ready() == []
         assert line.run(reads.queue("line")).totals.get("deleted", 0) == 0
+
+
+def test_only_a_job_in_the_state_asked_for_is_deleted(line: LiveQueue) -> None:
+    job_id = line.add()
+
+    with line.unchanged(), pytest.raises(InvalidTransition, match="ready"):
+        line.run(operations.delete(job_id, only=[JobState.DEAD]))
+    line.run(operations.delete(job_id, only=[JobState.DEAD, JobState.READY]))
+
+    assert not line.raw.exists(line.record_key(job_id))

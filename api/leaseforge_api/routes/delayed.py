@@ -1,0 +1,64 @@
+"""Jobs that wait for their time: a start their producer chose, or the end of a backoff."""
+
+import structlog
+from litestar import Router, delete, get, post
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath, JSONBody
+
+from leaseforge import events, operations, reads
+from leaseforge.filters import Filter
+from leaseforge.jobs import JobState
+from leaseforge.searching import search
+from leaseforge.store import Store
+from leaseforge_api.bodies import JsonBody
+from leaseforge_api.routes.job_actions import operation_id
+from leaseforge_api.schemas.job import JobShown, shown_to
+from leaseforge_api.schemas.jobs import ActionRequest, IdempotencyKey
+from leaseforge_api.schemas.lists import JobPage, job_page, waiting_filter
+from leaseforge_api.schemas.pages import Asked
+from leaseforge_auth.guards import permission
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.permissions import Permission
+
+DELAYED = (JobState.SCHEDULED, JobState.RETRYING)
+
+log = structlog.get_logger()
+
+
+@get("/", dependencies={"wanted": Provide(waiting_filter)}, **permission(Permission.DELAYED_READ))
+async def index(
+    store: NamedDependency[Store], wanted: NamedDependency[Filter], page: NamedDependency[Asked]
+) -> JobPage:
+    """Scheduled and retrying jobs of all queues, or of one, the one that is due first first."""
+    return job_page(await store.run(search(wanted, place=page.place, limit=page.limit)), page)
+
+
+@post(
+    "/{job_id:str}/promote",
+    status_code=200,
+    dto=JsonBody[ActionRequest],
+    **permission(Permission.DELAYED_WRITE, audit="job.promote"),
+)
+async def promote(
+    job_id: FromPath[str],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    idempotency_key: IdempotencyKey = None,
+    data: JSONBody[ActionRequest | None] = None,
+) -> JobShown:
+    """Lets a scheduled or retrying job run now, behind what is ready at its priority already."""
+    operation = operation_id("promote", identity, job_id, idempotency_key)
+    await store.run(operations.promote(job_id, operation=operation))
+    log.info(events.JOB_PROMOTED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
+    return shown_to(identity, await store.run(reads.job(job_id)))
+
+
+@delete("/{job_id:str}", **permission(Permission.DELAYED_WRITE, audit="job.cancel"))
+async def cancel(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
+    """Cancels a scheduled or retrying job; it is kept as cancelled for a while."""
+    operation = operation_id("cancel", identity, job_id, None)
+    await store.run(operations.cancel(job_id, operation=operation, only=DELAYED))
+    log.info(events.JOB_CANCEL_ASKED, job_id=job_id, user=identity.username)
+
+
+router = Router("/delayed", route_handlers=[index, promote, cancel], tags=["delayed"])

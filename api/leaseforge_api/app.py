@@ -15,18 +15,21 @@ from litestar.openapi.spec import Components, SecurityScheme
 from leaseforge.store import Store, connect
 from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
+from leaseforge_api.bulk_runner import keep_running_bulk
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.routes import (
     audit,
     auth,
-    job_actions,
+    bulk,
     delayed,
     dlq,
-    jobs,
-    oidc,
+    job_actions,
     job_lists,
+    jobs,
+    metrics,
+    oidc,
     openapi,
     probes,
     queues,
@@ -72,6 +75,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
             async with coalescing.running(), console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop))
+                loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop))
                 try:
                     yield
                 finally:
@@ -102,14 +106,16 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                 route_handlers=[
                     audit.router,
                     auth.router,
-                    job_actions.router,
-                    jobs.router,
-                    oidc.router,
+                    bulk.router,
                     delayed.router,
                     dlq.router,
+                    job_actions.router,
+                    job_lists.router,
+                    jobs.router,
+                    metrics.router,
+                    oidc.router,
                     openapi.router,
                     queues.router,
-                    job_lists.router,
                     sessions.router,
                     system.router,
                     tokens.router,

@@ -64,6 +64,9 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     errors.WorkerNotFound: _Kind(404, "worker-not-found", "No such worker"),
     errors.InvalidTransition: _Kind(409, "invalid-transition", "The job's state does not allow this"),
     errors.UniqueKeyTaken: _Kind(409, "unique-key-taken", "Another job has its unique key"),
+    errors.BulkNotFound: _Kind(404, "bulk-not-found", "No such bulk operation"),
+    errors.BulkNotPossible: _Kind(409, "bulk-not-possible", "The bulk operation's state does not allow this"),
+    errors.TooManyOperations: _Kind(409, "too-many-operations", "Too many bulk operations are not over"),
     errors.IdempotencyConflict: _Kind(422, "idempotency-conflict", "The idempotency key belongs to another job"),
     errors.TooManyQueues: _Kind(409, "too-many-queues", "There are too many queues"),
     errors.StoreFull: _Kind(
@@ -155,7 +158,13 @@ _DETAILS: Mapping[int, str] = {
 
 
 # Parameters our handlers call otherwise than requests do.
-_PARAMETERS: Mapping[str, str] = {"idempotency_key": "Idempotency-Key", "in_state": "state", "in_states": "state"}
+_PARAMETERS: Mapping[str, str] = {
+    "idempotency_key": "Idempotency-Key",
+    "in_state": "state",
+    "in_states": "state",
+    "from_at": "from",
+    "to_at": "to",
+}
 
 
 def _field_errors(error: Exception) -> list[FieldError]:

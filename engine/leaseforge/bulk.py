@@ -6,6 +6,7 @@ and once. `bulk_work` carries it out.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from leaseforge import bulk_calls, limits, reads
@@ -19,6 +20,7 @@ from leaseforge.bulk_records import (
     BulkState,
     operation_from,
     order_fields,
+    sum_of,
 )
 from leaseforge.calls import Batch, Plan
 from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, FieldProblem, TooManyOperations
@@ -75,8 +77,7 @@ def pause(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperati
     Raises BulkNotFound, BulkNotPossible.
     """
     number = yield from _steer(operation_id, "pause", user, reason)
-    yield from _halt(operation_id, number)
-    return (yield from show(operation_id))
+    return (yield from _halted(operation_id, number))
 
 
 def abort(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
@@ -85,8 +86,7 @@ def abort(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperati
     Raises BulkNotFound, BulkNotPossible.
     """
     number = yield from _steer(operation_id, "abort", user, reason)
-    yield from _halt(operation_id, number)
-    return (yield from show(operation_id))
+    return (yield from _halted(operation_id, number))
 
 
 def check_order(order: BulkOrder) -> None:
@@ -108,11 +108,15 @@ def _steer(operation_id: str, verb: str, user: str, reason: str) -> Plan[int]:
     return number
 
 
-def _halt(operation_id: str, number: int) -> Plan[None]:
-    """Tells every queue: the runner may not have heard yet."""
+def _halted(operation_id: str, number: int) -> Plan[BulkOperation]:
+    """Tells every queue, for the runner may not have heard yet; the operation with what the queues have counted."""
     operation = yield from show(operation_id)
-    if operation.state in (BulkState.PAUSED, BulkState.ABORTED):
-        yield from Batch([bulk_calls.halt(queue, operation_id, number) for queue in operation.queues])
+    if operation.state not in (BulkState.PAUSED, BulkState.ABORTED) or not operation.run:
+        return operation
+    told = yield from Batch([bulk_calls.halt(queue, operation_id, number) for queue in operation.queues])
+    if any(one.word != Answer.OK for one in told):
+        return operation
+    return replace(operation, counts=sum_of([one.part for one in told], searched=operation.counts.searched))
 
 
 def _is_id(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Bulk operations as values: what is asked for, and how far one is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from leaseforge.bulk_calls import Part
 from leaseforge.jobs import JobState
 from leaseforge.records import Fields, instant, whole
 
@@ -151,6 +152,25 @@ class BulkOperation:
     started_at: datetime | None
     ended_at: datetime | None
     as_of_ms: int
+
+
+def sum_of(parts: Iterable[Part], *, searched: int = 0) -> BulkCounts:
+    """What the parts of all queues come to. `searched`: what is known to have been looked at anyway."""
+    every = list(parts)
+    failed: dict[str, int] = {}
+    for part in every:
+        for kind, n in part.failed:
+            failed[kind] = failed.get(kind, 0) + n
+    return BulkCounts(
+        total=sum(part.found for part in every),
+        searched=max(searched, sum(part.searched for part in every)),
+        done=sum(part.done for part in every),
+        changed=sum(part.changed for part in every),
+        gone=sum(part.gone for part in every),
+        failed=failed,
+        well=sum(part.well for part in every),
+        again=sum(part.again for part in every),
+    )
 
 
 def order_fields(order: BulkOrder) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from leaseforge import bulk_calls, limits, reads
 from leaseforge.bulk_calls import Part, Told
-from leaseforge.bulk_records import REPLAYS, BulkCounts, BulkFilter, BulkOperation, BulkSample
+from leaseforge.bulk_records import REPLAYS, BulkCounts, BulkFilter, BulkOperation, BulkSample, sum_of
 from leaseforge.calls import Batch, Plan
 from leaseforge.jobs import JobState
 
@@ -35,12 +35,7 @@ class Work:
 
     def counts(self) -> BulkCounts:
         """The parts of all queues added up."""
-        failed: dict[str, int] = {}
-        for part in self.parts.values():
-            for kind, n in part.failed:
-                failed[kind] = failed.get(kind, 0) + n
-        sums = {name: sum(getattr(part, name) for part in self.parts.values()) for name in _SUMMED}
-        return BulkCounts(total=self.found, failed=failed, **sums)
+        return sum_of(self.parts.values(), searched=self.operation.counts.searched)
 
     def next_to_act_on(self) -> str | None:
         """The queue that still has jobs to be acted on; None when all are."""
@@ -51,30 +46,33 @@ class Work:
         return next((part.fault for part in self.parts.values() if part.fault), "")
 
 
-def take_up(operation: BulkOperation, *, is_collecting: bool) -> Plan[Work]:
+def take_up(operation: BulkOperation) -> Plan[Work]:
     """What there is of an operation, for a runner that knows nothing of it yet."""
     queues: Sequence[str] = operation.queues
-    if is_collecting:
+    if operation.ready_at is None:
         queues = [operation.order.filter.queue] if operation.order.filter.queue else (yield from reads.queue_names())
     found = yield from Batch([bulk_calls.read_part(queue, operation.id) for queue in queues])
     return Work(operation, tuple(queues), {queue: part for queue, (part, _) in zip(queues, found, strict=True)})
 
 
-def collect(work: Work, *, term: int, most: int) -> Plan[bool]:
-    """One step of writing jobs down; True when there is nothing left to look at.
+OVER = "over"
+GONE = "not_found"
 
-    `most` jobs at most: then the operation is cut. An answer `fenced` leaves the work as it is: the next look at the
-    office says so too.
+
+def collect(work: Work, *, term: int, most: int) -> Plan[str]:
+    """One step of writing jobs down: ok, already_done, fenced; OVER when there is nothing left to look at.
+
+    `most` jobs at most: then the operation is cut.
     """
     operation, wanted = work.operation, work.operation.order.filter
     stages = _stages(operation)
     left = most - work.found
     queue = next((queue for queue in work.queues if work.parts[queue].stage < len(stages)), None)
     if queue is None:
-        return True
+        return OVER
     if left <= 0:
         work.is_cut = True
-        return True
+        return OVER
     part = work.parts[queue]
     told: Told
     if wanted.ids is not None:
@@ -104,7 +102,7 @@ def collect(work: Work, *, term: int, most: int) -> Plan[bool]:
             wanted=_wanted(operation),
         )
     work.parts[queue] = told.part
-    return False
+    return told.word
 
 
 def sample(work: Work) -> Plan[list[BulkSample]]:
@@ -119,7 +117,10 @@ def sample(work: Work) -> Plan[list[BulkSample]]:
 
 
 def act(work: Work, queue: str, *, term: int, limit: int) -> Plan[tuple[str, int]]:
-    """Acts on the next jobs of a queue: what it answered, and how many jobs were taken."""
+    """Acts on the next jobs of a queue: what it answered, and how many jobs were taken.
+
+    ok, already_done, fenced, halted; GONE when what was written down is no longer there.
+    """
     order, part = work.operation.order, work.parts[queue]
     told = yield from bulk_calls.act(
         queue,
@@ -131,9 +132,11 @@ def act(work: Work, queue: str, *, term: int, limit: int) -> Plan[tuple[str, int
         limit=limit,
         watch=WATCHED if order.stop_at_failure_rate is not None and order.action in REPLAYS else 0,
     )
-    if told.word == "not_found":
+    if told.word == GONE:
         return told.word, 0
     work.parts[queue] = told.part
+    if told.word == "ok" and told.part.at == part.at:
+        return GONE, 0
     return told.word, max(0, told.part.at - part.at)
 
 
@@ -144,6 +147,14 @@ def judge(work: Work) -> Plan[None]:
     for queue, told in zip(queues, (yield from Batch(calls)), strict=True):
         if told.word == "ok":
             work.parts[queue] = told.part
+
+
+def drop_empty(work: Work) -> Plan[None]:
+    """Removes what is kept in queues where nothing was found."""
+    empty = [queue for queue in work.queues if not work.parts[queue].found]
+    yield from Batch([bulk_calls.drop(queue, work.operation.id) for queue in empty])
+    work.queues = tuple(queue for queue in work.queues if queue not in set(empty))
+    work.parts = {queue: work.parts[queue] for queue in work.queues}
 
 
 def drop(work: Work) -> Plan[None]:
@@ -173,6 +184,3 @@ def _wanted(operation: BulkOperation) -> Mapping[str, Any]:
         if (at := getattr(wanted, name)) is not None:
             asked[name] = round(at.timestamp() * 1000)
     return asked
-
-
-_SUMMED = ("searched", "done", "changed", "gone", "well", "again")

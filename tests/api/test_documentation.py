@@ -26,7 +26,7 @@ def test_every_route_is_listed_with_its_permission() -> None:
     listed = dict(re.findall(r"^\| `([A-Z]+ /api/[^`]*)` \| ([^|]+?) \|", DOCUMENT, re.MULTILINE))
 
     expected = {
-        re.sub(r"\{(job|worker|token|session)_id\}", "{id}", str(route)): way_in(route)
+        re.sub(r"\{(job|worker|token|session|operation)_id\}", "{id}", str(route)): way_in(route)
         for route in ROUTES
         if route.template.startswith("/api/")
     }

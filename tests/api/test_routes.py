@@ -40,6 +40,7 @@ class Route:
             ("name", "nowhere"),
             ("worker_id", "none"),
             ("token_id", "none"),
+            ("operation_id", "none"),
             ("session_id", "none"),
             ("username", "nobody"),
             ("digest", "0"),

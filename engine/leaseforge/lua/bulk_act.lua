@@ -55,7 +55,7 @@ local function act(K, entry, action, operation, faults)
   end
   local fine, reply = pcall(perform, K, action, id, operation)
   if not fine then
-    faults[1] = string.sub(type(reply) == 'table' and reply.err or 'a fault inside Redis', 1, 200)
+    faults[1] = string.sub(type(reply) == 'table' and reply.err or reply, 1, 200)
     return 'failed:fault', id
   end
   if reply[1] == 'ok' then

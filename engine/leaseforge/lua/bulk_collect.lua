@@ -68,6 +68,7 @@ local function bulk_collect(K, A)
       break
     end
     if #entries == most then
+      is_over = false
       break
     end
     member, score = found[i], found[i + 1]

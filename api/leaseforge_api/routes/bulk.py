@@ -1,0 +1,161 @@
+"""Bulk operations: one action on many jobs, counted before anything is done, then run, paused, aborted."""
+
+import uuid
+from typing import Any
+
+import structlog
+from litestar import Request, Response, Router, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from leaseforge import bulk, events
+from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder
+from leaseforge.jobs import JobState
+from leaseforge.store import Store
+from leaseforge_api.bodies import JsonBody
+from leaseforge_api.schemas.bulk import (
+    BulkOperationRequest,
+    BulkOperationShown,
+    BulkStep,
+    operation_shown,
+    order_from,
+)
+from leaseforge_api.schemas.jobs import IdempotencyKey
+from leaseforge_api.schemas.pages import Asked, Listed
+from leaseforge_auth.audit.action import action_of
+from leaseforge_auth.errors import NotPermitted
+from leaseforge_auth.guards import permission
+from leaseforge_auth.identity import Identity
+from leaseforge_auth.permissions import Permission
+
+_WRITES = (Permission.JOBS_WRITE, Permission.DLQ_WRITE, Permission.DELAYED_WRITE)
+
+log = structlog.get_logger()
+
+
+@post("/", status_code=202, dto=JsonBody[BulkOperationRequest], **permission(*_WRITES, audit="bulk.create"))
+async def create(
+    data: JSONBody[BulkOperationRequest],
+    request: Request[Identity, Any, Any],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    idempotency_key: IdempotencyKey = None,
+) -> Response[BulkOperationShown]:
+    """Freezes what matches now and begins to count it: 202 with the operation, which touches nothing until it is run.
+
+    The same key again answers the operation it made.
+    """
+    order = order_from(data, created_by=identity.username)
+    bulk.check_order(order)
+    _check_permission(identity, order)
+    key = f"{identity.username}\0bulk\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
+    operation = await store.run(bulk.create(uuid.uuid5(uuid.NAMESPACE_OID, key).hex, order))
+    action_of(request).note(operation=operation.id, action=order.action)
+    log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=identity.username)
+    location = f"{request.app.state.root_path}/api/bulk/{operation.id}"
+    return Response(operation_shown(operation), status_code=202, headers={"Location": location})
+
+
+@get("/", **permission(Permission.JOBS_READ))
+async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[BulkOperationShown]:
+    """Bulk operations of the last 7 days, the newest first."""
+    found = await store.run(bulk.operations(offset=page.offset, limit=page.limit))
+    items = [operation_shown(operation) for operation in found.items]
+    return Listed(items, found.total, page.next(count=page.limit, total=found.total))
+
+
+@get("/{operation_id:str}", **permission(Permission.JOBS_READ))
+async def show(operation_id: FromPath[str], store: NamedDependency[Store]) -> BulkOperationShown:
+    """One bulk operation; the counts of a running one are at most about a second old."""
+    return operation_shown(await store.run(bulk.show(operation_id)))
+
+
+@post(
+    "/{operation_id:str}/run",
+    status_code=200,
+    dto=JsonBody[BulkStep],
+    **permission(*_WRITES, audit="bulk.run"),
+)
+async def run(
+    operation_id: FromPath[str],
+    request: Request[Identity, Any, Any],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[BulkStep | None] = None,
+) -> BulkOperationShown:
+    """Begins, or goes on after a pause or a stop. Running one that runs is fine."""
+    await _check_step(operation_id, store, identity)
+    reason = (data or BulkStep()).reason or ""
+    operation = await store.run(bulk.run(operation_id, user=identity.username, reason=reason))
+    return _answer(operation, events.BULK_RUN, request, identity)
+
+
+@post(
+    "/{operation_id:str}/pause",
+    status_code=200,
+    dto=JsonBody[BulkStep],
+    **permission(*_WRITES, audit="bulk.pause"),
+)
+async def pause(
+    operation_id: FromPath[str],
+    request: Request[Identity, Any, Any],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[BulkStep | None] = None,
+) -> BulkOperationShown:
+    """No further job is acted on once this has answered; it can be run on. Pausing a paused one is fine."""
+    await _check_step(operation_id, store, identity)
+    reason = (data or BulkStep()).reason or ""
+    operation = await store.run(bulk.pause(operation_id, user=identity.username, reason=reason))
+    return _answer(operation, events.BULK_PAUSED, request, identity)
+
+
+@post(
+    "/{operation_id:str}/abort",
+    status_code=200,
+    dto=JsonBody[BulkStep],
+    **permission(*_WRITES, audit="bulk.abort"),
+)
+async def abort(
+    operation_id: FromPath[str],
+    request: Request[Identity, Any, Any],
+    store: NamedDependency[Store],
+    identity: NamedDependency[Identity],
+    data: JSONBody[BulkStep | None] = None,
+) -> BulkOperationShown:
+    """Ends it: no further job is acted on once this has answered, what was done stays done."""
+    await _check_step(operation_id, store, identity)
+    reason = (data or BulkStep()).reason or ""
+    operation = await store.run(bulk.abort(operation_id, user=identity.username, reason=reason))
+    return _answer(operation, events.BULK_ABORTED, request, identity)
+
+
+def permissions_for(order: BulkOrder) -> set[Permission]:
+    """What the action's single form needs: of dead jobs, of delayed ones to be promoted, of all others."""
+    if order.action is BulkAction.PROMOTE:
+        return {Permission.DELAYED_WRITE}
+    states = order.filter.states(order.action)
+    needed = {Permission.DLQ_WRITE} if JobState.DEAD in states else set()
+    return needed | ({Permission.JOBS_WRITE} if any(state is not JobState.DEAD for state in states) else set())
+
+
+def _check_permission(identity: Identity, order: BulkOrder) -> None:
+    missing = sorted(needed for needed in permissions_for(order) if not identity.can(needed))
+    if missing:
+        raise NotPermitted(" and ".join(missing))
+
+
+async def _check_step(operation_id: str, store: Store, identity: Identity) -> None:
+    _check_permission(identity, (await store.run(bulk.show(operation_id))).order)
+
+
+def _answer(
+    operation: BulkOperation, event: str, request: Request[Identity, Any, Any], identity: Identity
+) -> BulkOperationShown:
+    counts = operation.counts
+    action_of(request).note(action=operation.order.action, state=operation.state, total=counts.total, done=counts.done)
+    log.info(event, operation=operation.id, user=identity.username, done=counts.done, total=counts.total)
+    return operation_shown(operation)
+
+
+router = Router("/bulk", route_handlers=[create, index, show, run, pause, abort], tags=["bulk"])

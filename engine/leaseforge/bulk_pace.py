@@ -1,0 +1,61 @@
+"""How fast a bulk operation goes, and when it stops by itself. Times are seconds of a clock that only goes forward."""
+
+from leaseforge.limits import OPERATION_CHUNK
+
+SAVED_UP_S = 0.1
+"""Time a runner that came late may make up for."""
+ENOUGH = 20
+"""Outcomes without which nothing is concluded."""
+RECENT = 200
+"""Outcomes beyond which older ones count half."""
+
+
+class Pace:
+    """At most `rate` jobs a second: over any stretch of time, one chunk and a tenth of a second's worth apart."""
+
+    def __init__(self, rate: int, now: float) -> None:
+        self._rate = rate
+        self._next = now
+
+    @property
+    def chunk(self) -> int:
+        """Jobs to be taken at a time."""
+        return max(1, min(OPERATION_CHUNK, self._rate // 20))
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until the next chunk may be taken."""
+        return max(0.0, self._next - now)
+
+    def took(self, jobs: int, now: float) -> None:
+        """Jobs were taken, whatever came of them."""
+        self._next = max(self._next, now - SAVED_UP_S) + jobs / self._rate
+
+
+class FailureWatch:
+    """Of the jobs that were let run once more: the share of the recent outcomes that are failures.
+
+    `well` and `again` are totals of outcomes that are known already and do not count here.
+    """
+
+    def __init__(self, limit: float | None, *, well: int = 0, again: int = 0) -> None:
+        self._limit = limit
+        self._seen = (well, again)
+        self._well = 0.0
+        self._again = 0.0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anybody wants to know."""
+        return self._limit is not None
+
+    def saw(self, well: int, again: int) -> float | None:
+        """Takes in how many went well and how many failed again in all; the share if it is too large, else None."""
+        self._well += well - self._seen[0]
+        self._again += again - self._seen[1]
+        self._seen = (well, again)
+        seen = self._well + self._again
+        share = self._again / seen if seen else 0.0
+        if seen > RECENT:
+            self._well /= 2
+            self._again /= 2
+        return share if self._limit is not None and seen >= ENOUGH and share > self._limit else None

@@ -1,0 +1,165 @@
+"""What operators may do with a bulk operation in each state, and what they may ask for."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from leaseforge import bulk, bulk_calls, limits
+from leaseforge.answers import Answer
+from leaseforge.bulk_records import BulkOperation, BulkState
+from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, QueueNotFound, TooManyOperations
+from leaseforge.jobs import JobState
+from leaseforge.keys import system_key
+from tests.support.bulk_steps import Runner, order
+from tests.support.live_queue import LiveQueue
+
+ALLOWED = {
+    "run": {"ready", "paused", "stopped", "running"},
+    "pause": {"running", "paused"},
+    "abort": {"collecting", "ready", "running", "paused", "stopped", "aborted"},
+}
+BECOMES = {"run": "running", "pause": "paused", "abort": "aborted"}
+
+
+@pytest.fixture
+def runner(line: LiveQueue) -> Runner:
+    line.add()
+    return Runner(line)
+
+
+def in_state(line: LiveQueue, runner: Runner, state: BulkState) -> BulkOperation:
+    made = runner.create("cancel", queue=line.name)
+    if state is not BulkState.COLLECTING:
+        line.raw.hset(system_key(f"bulk:{made.id}"), "state", state)
+    return made
+
+
+@pytest.mark.parametrize("state", list(BulkState))
+@pytest.mark.parametrize("verb", sorted(ALLOWED))
+def test_each_step_is_possible_in_its_states_only(line: LiveQueue, runner: Runner, verb: str, state: BulkState) -> None:
+    made = in_state(line, runner, state)
+    step = getattr(bulk, verb)
+
+    if state in ALLOWED[verb]:
+        assert line.run(step(made.id, user="bob", reason="why")).state == BECOMES[verb]
+        assert line.run(step(made.id, user="bob")).state == BECOMES[verb]  # a repeat is fine
+    else:
+        with pytest.raises(BulkNotPossible) as refused:
+            line.run(step(made.id, user="bob"))
+        assert (refused.value.state, refused.value.verb) == (state, verb)
+        assert line.run(bulk.show(made.id)).state == state
+
+
+@pytest.mark.parametrize("operation_id", ["", "x" * 65, "no-such", "0" * 32, "*", "é"])
+def test_what_is_not_there_is_not_found(line: LiveQueue, operation_id: str) -> None:
+    for plan in (
+        bulk.show(operation_id),
+        *(getattr(bulk, verb)(operation_id, user="ada") for verb in ("run", "pause", "abort")),
+    ):
+        with pytest.raises(BulkNotFound):
+            line.run(plan)
+
+
+def test_the_runner_overrules_no_operator(line: LiveQueue, runner: Runner) -> None:
+    made = in_state(line, runner, BulkState.RUNNING)
+    line.run(bulk.pause(made.id, user="bob"))
+
+    call = bulk_calls.note(made.id, {"done": "7"}, term=runner.term, before="running", after="done")
+
+    assert line.run(call) == (Answer.CONFLICT, "paused")
+    assert line.run(bulk.show(made.id)).counts.done == 7
+    assert line.run(bulk.show(made.id)).state == "paused"
+
+
+def test_a_runner_that_does_not_lead_any_more_says_nothing(line: LiveQueue, runner: Runner) -> None:
+    made = in_state(line, runner, BulkState.RUNNING)
+    Runner(line, "two")
+
+    call = bulk_calls.note(made.id, {"done": "7"}, term=runner.term, before="running", after="done")
+
+    assert line.run(call) == (Answer.FENCED, "running")
+    assert line.run(bulk.show(made.id)).counts.done == 0
+
+
+def test_only_so_many_may_be_alive(line: LiveQueue, runner: Runner) -> None:
+    made = [runner.create("cancel", queue=line.name) for _ in range(limits.MAX_OPERATIONS_ALIVE)]
+
+    with pytest.raises(TooManyOperations):
+        runner.create("cancel", queue=line.name)
+    # The same request again is no further one.
+    again = line.run(bulk.create(made[0].id, order("cancel", {"queue": line.name})))
+    assert again == made[0]
+
+    line.run(bulk.abort(made[0].id, user="ada"))
+    runner.create("cancel", queue=line.name)
+    line.raw.delete(system_key(f"bulk:{made[1].id}"))  # its time is over
+    runner.create("cancel", queue=line.name)
+
+    page = line.run(bulk.operations(limit=5))
+    assert len(page.items) == 5
+    assert page.items[0].created_at >= page.items[4].created_at  # type: ignore[operator]  # all have one
+
+
+def test_the_oldest_ended_ones_make_room(line: LiveQueue, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_calls, "MAX_OPERATIONS", 3)
+    for _ in range(6):
+        made = runner.create("cancel", queue=line.name)
+        line.run(bulk.abort(made.id, user="ada"))
+        line.run(bulk_calls.note(made.id, {}, term=runner.term, before="aborted", after="aborted", is_over=True))
+
+    page = line.run(bulk.operations())
+
+    assert page.total == 3
+    assert page.items[0].id == made.id
+    assert len(line.raw.keys("lf:{sys}:bulk:*")) == 3
+
+
+def test_it_is_kept_for_a_week_after_its_last_change(line: LiveQueue, runner: Runner) -> None:
+    made = runner.collect(runner.create("cancel", queue=line.name))
+
+    for key in (system_key(f"bulk:{made.id}"), line.key(f"bulk:{made.id}"), line.key(f"bulk:{made.id}:chosen")):
+        assert 0 < line.raw.pttl(key) <= limits.KEEP_OPERATION_MS
+
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("field", "action", "wanted", "more"),
+    [
+        ("filter", "retry", {}, {}),
+        ("filter.queue", "retry", {"queue": "no/name"}, {}),
+        ("filter.queue", "retry", {"queue": "sys"}, {}),
+        ("filter.state", "retry", {"state": JobState.READY}, {}),
+        ("filter.state", "delete", {"state": JobState.RUNNING}, {}),
+        ("filter.group", "promote", {"group": "x"}, {}),
+        ("filter.state", "delete", {"group": "x", "state": JobState.READY}, {}),
+        ("filter.group", "retry", {"group": ""}, {}),
+        ("filter.type", "retry", {"type": "x" * 129}, {}),
+        ("filter.tag", "retry", {"tag": "x" * 65}, {}),
+        ("filter.ids", "retry", {"ids": ()}, {}),
+        ("filter.ids", "retry", {"ids": (str(uuid4()),) * 1001}, {}),
+        ("filter.ids[1]", "retry", {"ids": (str(uuid4()), "x")}, {}),
+        ("filter.created_after", "retry", {"created_after": datetime(2026, 1, 1)}, {}),  # no zone: that is the point
+        ("filter.finished_before", "retry", {"finished_after": AT, "finished_before": AT}, {}),
+        ("rate_per_second", "retry", {"queue": "line"}, {"rate_per_second": 0}),
+        ("rate_per_second", "retry", {"queue": "line"}, {"rate_per_second": 10_001}),
+        ("stop_at_failure_rate", "retry", {"queue": "line"}, {"stop_at_failure_rate": 1.5}),
+        ("stop_at_failure_rate", "delete", {"queue": "line"}, {"stop_at_failure_rate": 0.5}),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused_by_name(
+    line: LiveQueue, field: str, action: str, wanted: dict[str, Any], more: dict[str, Any]
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        line.run(bulk.create(uuid4().hex, order(action, wanted, **more)))
+
+    assert [problem.field for problem in refused.value.problems] == [field]
+    assert line.raw.keys("*") == []
+
+
+def test_a_queue_that_never_was_is_not_found(line: LiveQueue) -> None:
+    with pytest.raises(QueueNotFound):
+        line.run(bulk.create(uuid4().hex, order("retry", {"queue": "nowhere"})))

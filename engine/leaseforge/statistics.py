@@ -5,7 +5,7 @@ together is added up every few seconds by one server process (`add_up`), so that
 same with one queue and with a thousand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -125,6 +125,26 @@ def shapes(queue: str, *, seconds: int = 900) -> Plan[list[TypeShape]]:
         for field, value in further.items():
             sums[field] = sums.get(field, 0) + value
     return _shapes(sums)
+
+
+def added_up(parts: Iterable[Sequence[TypeShape]]) -> list[TypeShape]:
+    """The shapes of several queues together, by type name."""
+    sums: dict[str, TypeShape] = {}
+    for shape in (one for part in parts for one in part):
+        before = sums.get(shape.type)
+        sums[shape.type] = shape if before is None else _sum(before, shape)
+    return [sums[name] for name in sorted(sums)]
+
+
+def _sum(one: TypeShape, other: TypeShape) -> TypeShape:
+    return TypeShape(
+        type=one.type,
+        completed=one.completed + other.completed,
+        failed=one.failed + other.failed,
+        dead=one.dead + other.dead,
+        wait=tuple(a + b for a, b in zip(one.wait, other.wait, strict=True)),
+        run=tuple(a + b for a, b in zip(one.run, other.run, strict=True)),
+    )
 
 
 _SHAPE_BUCKETS = 12

@@ -14,7 +14,7 @@ from litestar.response import Redirect
 
 from leaseforge import errors, events
 from leaseforge_auth import errors as auth
-from leaseforge_auth.oidc.errors import SsoError
+from leaseforge_auth.oidc.errors import SsoError, SsoUnavailable
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import TooManyStreams
@@ -36,6 +36,7 @@ class ErrorPage:
     again: str | None
 
 
+SSO_RETRY_S = 5
 _UNAVAILABLE = ("Redis does not answer", "Workers go on and try again; so can you. Repeating an action is safe.")
 _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.JobNotFound: (404, "No such job", "It may have been deleted, purged, or trimmed some time after it ended."),
@@ -66,7 +67,10 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
         return _to_login(console, request)
     if isinstance(error, SsoError):
         shown_refusal = refusal(error, reference)
-        return console.lone(request, "pages/sso_refused.html", shown_refusal, status=shown_refusal.status)
+        refused = console.lone(request, "pages/sso_refused.html", shown_refusal, status=shown_refusal.status)
+        if isinstance(error, SsoUnavailable):
+            refused.headers["Retry-After"] = str(SSO_RETRY_S)
+        return refused
     status, title, advice = _words(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
         log.error(events.CONSOLE_PAGE_FAILED, request_id=reference, exc_info=error)

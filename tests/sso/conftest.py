@@ -1,5 +1,6 @@
 """Servers with single sign-on, providers that are real programs, and a browser that goes between them."""
 
+import html
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -23,7 +24,8 @@ from tests.support import OwnServer
 
 SECRET = "a secret of more than thirty-two bytes"
 HTML = {"Accept": "text/html,application/xhtml+xml"}
-_FORM = re.compile(r'<form[^>]*?(?:action="([^"]*)")?[^>]*>(.*?)</form>', re.DOTALL)
+_FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
+_ACTION = re.compile(r'action="([^"]*)"')
 _INPUT = re.compile(r"<input([^>]*)>")
 
 
@@ -86,7 +88,8 @@ class Browser:
             names = dict(re.findall(r'(\w+)="([^"]*)"', tag))
             if names.get("type") == "hidden" and "name" in names:
                 hidden[names["name"]] = names.get("value", "")
-        target = urljoin(str(page.url), found[1] or str(page.url))
+        action = _ACTION.search(found[1])
+        target = urljoin(str(page.url), html.unescape(action[1]) if action else str(page.url))
         return await self._follow(await self.client.post(target, data=hidden | filled, headers=HTML))
 
     async def follow_until(self, url: str, stop_at: str) -> str:

@@ -209,7 +209,7 @@ class SingleSignOn:
             case Answer.REFUSED:
                 raise SsoDenied("account_disabled", f"the account {signed.username} is disabled here")
             case Answer.EMPTY:
-                raise SsoDenied("no_role", f"{person.email} has no role here")
+                raise SsoDenied("no_role", f"there is no role here for {person.email}")
             case Answer.CONFLICT:
                 raise SsoDenied("no_name", f"another account has the name of {person.email}")
         return Account(signed.username, "", roles, signed.epoch, is_from_settings=False, is_disabled=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 from canaille import create_app  # type: ignore[import-untyped]  # it has no types
 from canaille.backends import Backend  # type: ignore[import-untyped]  # it has no types
+from canaille.backends.memory.backend import MemoryBackend  # type: ignore[import-untyped]  # it has no types
 from joserfc.jwk import JWKRegistry
 from pytest_iam import Server
 
@@ -68,10 +69,22 @@ def furnish(server: Server, callback: str) -> None:
         server.random_group(display_name=group, members=members)
 
 
+def look_for_all_conditions() -> None:
+    """Canaille's store in memory finds what fits any condition of a query, not all: codes would be mixed up."""
+    find_any = MemoryBackend.do_query
+
+    def find_all(self: Any, model: Any, *args: Any, **wanted: Any) -> list[Any]:
+        fitting = [{found.id for found in find_any(self, model, **{name: value})} for name, value in wanted.items()]
+        return [found for found in find_any(self, model, *args, **wanted) if all(found.id in ids for ids in fitting)]
+
+    MemoryBackend.do_query = find_all
+
+
 def main() -> None:
     port, callback = int(sys.argv[1]), sys.argv[2]
     os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
     os.chdir(Path(mkdtemp()))
+    look_for_all_conditions()
     app = create_app(config=configuration(port))
     server = Server(app, port, Backend.instance)
     with app.app_context():

@@ -143,7 +143,7 @@ def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
             if not is_job_id(job_id):
                 yield FieldProblem(f"filter.ids[{index}]", "must be a UUID in lower-case hex with hyphens")
     for name in ("created", "finished"):
-        yield from _time_problems(name, getattr(wanted, f"{name}_after"), getattr(wanted, f"{name}_before"))
+        yield from _time_problems(name, getattr(wanted, f"{name}_since"), getattr(wanted, f"{name}_until"))
     if not 1 <= order.rate_per_second <= limits.MAX_OPERATION_RATE:
         yield FieldProblem("rate_per_second", f"must be from 1 to {limits.MAX_OPERATION_RATE:,}")
     if order.stop_at_failure_rate is not None:
@@ -158,10 +158,10 @@ def _text_problems(field: str, value: str | None, most: int) -> Iterator[FieldPr
         yield FieldProblem(field, f"must be 1 to {most} bytes")
 
 
-def _time_problems(name: str, after: datetime | None, before: datetime | None) -> Iterator[FieldProblem]:
-    for word, at in (("after", after), ("before", before)):
+def _time_problems(name: str, since: datetime | None, until: datetime | None) -> Iterator[FieldProblem]:
+    for word, at in (("since", since), ("until", until)):
         if at is not None and at.tzinfo is None:
             yield FieldProblem(f"filter.{name}_{word}", "must be a time with a zone")
             return
-    if after is not None and before is not None and after >= before:
-        yield FieldProblem(f"filter.{name}_before", f"must be later than {name}_after")
+    if since is not None and until is not None and since >= until:
+        yield FieldProblem(f"filter.{name}_until", f"must be later than {name}_since")

@@ -58,7 +58,7 @@ class BulkState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkFilter:
-    """Which jobs: all that is set must hold. Times: from `after` on, until just before `before`.
+    """Which jobs: all that is set must hold. Times: from `since` on, until just before `until`.
 
     `group` is a key of dead groups; `finished_*` match ended jobs only.
     """
@@ -69,10 +69,10 @@ class BulkFilter:
     type: str | None = None
     tag: str | None = None
     ids: tuple[str, ...] | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    finished_after: datetime | None = None
-    finished_before: datetime | None = None
+    created_since: datetime | None = None
+    created_until: datetime | None = None
+    finished_since: datetime | None = None
+    finished_until: datetime | None = None
 
     def states(self, action: BulkAction) -> tuple[JobState, ...]:
         """The states the action's jobs are looked for in."""

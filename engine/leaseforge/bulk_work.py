@@ -180,7 +180,7 @@ def _wanted(operation: BulkOperation) -> Mapping[str, Any]:
     for name in ("type", "tag", "group"):
         if (text := getattr(wanted, name)) is not None:
             asked[name] = text
-    for name in ("created_after", "created_before", "finished_after", "finished_before"):
+    for name in ("created_since", "created_until", "finished_since", "finished_until"):
         if (at := getattr(wanted, name)) is not None:
             asked[name] = round(at.timestamp() * 1000)
     return asked

@@ -382,8 +382,8 @@ async def test_the_twenty_first_is_refused(client: Client, store: Store, operato
         ({"action": "retry", "filter": {"state": "ready"}}, ["filter.state"]),
         ({"action": "retry", "filter": {"ids": ["x"]}}, ["filter.ids[0]"]),
         ({"action": "retry", "filter": {"queue": "a b"}}, ["filter.queue"]),
-        ({"action": "retry", "filter": {"created_after": "yesterday"}}, ["filter.created_after"]),
-        ({"action": "retry", "filter": {"created_after": "2026-01-01T00:00:00"}}, ["filter.created_after"]),
+        ({"action": "retry", "filter": {"created_since": "yesterday"}}, ["filter.created_since"]),
+        ({"action": "retry", "filter": {"created_since": "2026-01-01T00:00:00"}}, ["filter.created_since"]),
         ({"action": "retry", "filter": {"queue": "default"}, "rate_per_second": 0}, ["rate_per_second"]),
         ({"action": "retry", "filter": {"queue": "default"}, "rate_per_second": 10_001}, ["rate_per_second"]),
         ({"action": "cancel", "filter": {"queue": "default"}, "stop_at_failure_rate": 0.1}, ["stop_at_failure_rate"]),
@@ -471,8 +471,8 @@ async def test_what_a_filter_says_comes_back_as_it_was_asked(
         "state": "dead",
         "type": "echo",
         "tag": "red",
-        "created_after": "2026-01-01T00:00:00.000Z",
-        "finished_before": "2036-01-01T00:00:00.000Z",
+        "created_since": "2026-01-01T00:00:00.000Z",
+        "finished_until": "2036-01-01T00:00:00.000Z",
     }
 
     assert (await ask(client, operator, "retry", filter=wanted))["filter"] == wanted

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from leaseforge import attempts, exchanges, operations, statistics
+from leaseforge import attempts, bulk, exchanges, operations, statistics
 from leaseforge.exchanges import Outcome
 from leaseforge.requests import new_job
 from leaseforge.store.checks import layout_call
+from tests.support.bulk_steps import Runner, order
 from tests.support.live_queue import LiveQueue
 from tests.support.sample_calls import REPORT
 
 PAGE = Path(__file__).parents[2] / "docs" / "redis-layout.md"
-NEVER_THERE = {"guard", "job:<id>:corrupt"}
-"""`guard` never exists; `corrupt` has a test of its own, because it needs damage."""
+NEVER_THERE = {"guard", "job:<id>:corrupt", "bulk:<id>:seen"}
+"""`guard` never exists; `corrupt` has a test of its own, because it needs damage; `seen` goes with the walk."""
 
 
 def table(heading: str) -> dict[str, str]:
@@ -82,11 +83,24 @@ def lived(line: LiveQueue) -> LiveQueue:
     line.add()
     line.sweep_stopped(ago_ms=60_000)
     line.tick()
+    begin_bulk_operation(line)
     line.run(operations.pause(line.name))
     line.run(exchanges.register_worker(REPORT))
     line.run(operations.command_worker(REPORT.id, "quiet"))
     line.run(statistics.add_up(holder="one", missed_s=7200))
     return line
+
+
+def begin_bulk_operation(line: LiveQueue) -> None:
+    """One that has acted on a job and waits for what becomes of it."""
+    for _ in range(2):
+        line.add(priority=9, tags=("many",))
+        line.settle(line.claim_one(), Outcome.FAIL, error_kind="Broken", permanent="told_so")
+    runner = Runner(line)
+    asked = order("retry", {"tag": "many"}, stop_at_failure_rate=0.5)
+    made = runner.start(runner.collect(line.run(bulk.create("0" * 32, asked))))
+    assert made.counts.total > 1
+    runner.act(made, limit=1)
 
 
 def test_every_key_of_a_queue_is_on_the_page_and_every_one_on_the_page_exists(lived: LiveQueue) -> None:

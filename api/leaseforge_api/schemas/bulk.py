@@ -16,7 +16,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=limits.MAX_KEY_BYTES)]
 class FilterRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs: all that is given must hold, and something must be given. At most 1,000 `ids`.
 
-    `group` is a key of `GET /api/dlq/groups`. Times have a zone: from `after` on, until just before `before`.
+    `group` is a key of `GET /api/dlq/groups`. Times have a zone: from `since` on, until just before `until`.
     """
 
     queue: str | None = None
@@ -25,10 +25,10 @@ class FilterRequest(Struct, frozen=True, forbid_unknown_fields=True):
     type: Text | None = None
     tag: Text | None = None
     ids: Annotated[list[str], Meta(min_length=1, max_length=limits.MAX_OPERATION_IDS)] | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    finished_after: datetime | None = None
-    finished_before: datetime | None = None
+    created_since: datetime | None = None
+    created_until: datetime | None = None
+    finished_since: datetime | None = None
+    finished_until: datetime | None = None
 
 
 class BulkOperationRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,10 +60,10 @@ class FilterShown(Struct, frozen=True, omit_defaults=True):
     type: str | None = None
     tag: str | None = None
     ids: list[str] | None = None
-    created_after: Instant | None = None
-    created_before: Instant | None = None
-    finished_after: Instant | None = None
-    finished_before: Instant | None = None
+    created_since: Instant | None = None
+    created_until: Instant | None = None
+    finished_since: Instant | None = None
+    finished_until: Instant | None = None
 
 
 class Skipped(Struct, frozen=True):
@@ -141,10 +141,10 @@ def order_from(asked: BulkOperationRequest, *, created_by: str) -> BulkOrder:
             type=wanted.type,
             tag=wanted.tag,
             ids=tuple(dict.fromkeys(wanted.ids)) if wanted.ids is not None else None,
-            created_after=wanted.created_after,
-            created_before=wanted.created_before,
-            finished_after=wanted.finished_after,
-            finished_before=wanted.finished_before,
+            created_since=wanted.created_since,
+            created_until=wanted.created_until,
+            finished_since=wanted.finished_since,
+            finished_until=wanted.finished_until,
         ),
         created_by=created_by,
         reason=asked.reason or "",
@@ -197,8 +197,8 @@ def _filter_shown(wanted: BulkFilter) -> FilterShown:
         type=wanted.type,
         tag=wanted.tag,
         ids=list(wanted.ids) if wanted.ids is not None else None,
-        created_after=instant_or_none(wanted.created_after),
-        created_before=instant_or_none(wanted.created_before),
-        finished_after=instant_or_none(wanted.finished_after),
-        finished_before=instant_or_none(wanted.finished_before),
+        created_since=instant_or_none(wanted.created_since),
+        created_until=instant_or_none(wanted.created_until),
+        finished_since=instant_or_none(wanted.finished_since),
+        finished_until=instant_or_none(wanted.finished_until),
     )

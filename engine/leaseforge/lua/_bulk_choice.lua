@@ -25,12 +25,12 @@ local function has_tag(tags, wanted)
   return false
 end
 
-local function is_between(value, after, before)
-  if not after and not before then
+local function is_between(value, since, until_)
+  if not since and not until_ then
     return true
   end
   local at = whole(value)
-  return at > 0 and (not after or at >= after) and (not before or at < before)
+  return at > 0 and (not since or at >= since) and (not until_ or at < until_)
 end
 
 -- A job as it is written down, id and rev, if it matches and was in its state at `as_of` already; else nil.
@@ -42,8 +42,8 @@ local function chosen_entry(id, state, as_of, wanted)
   local values = { created_at = found[5], finished_at = found[6], ready_at = found[7], started_at = found[8] }
   if (wanted.type and found[3] ~= wanted.type) or (wanted.group and found[9] ~= wanted.group)
       or (wanted.tag and not has_tag(found[4], wanted.tag))
-      or not is_between(values.created_at, wanted.created_after, wanted.created_before)
-      or not is_between(values.finished_at, wanted.finished_after, wanted.finished_before)
+      or not is_between(values.created_at, wanted.created_since, wanted.created_until)
+      or not is_between(values.finished_at, wanted.finished_since, wanted.finished_until)
       or entered_at(id, found[1], values) > as_of then
     return nil
   end

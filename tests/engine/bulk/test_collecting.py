@@ -138,10 +138,10 @@ def test_filters_hold_together(line: LiveQueue, runner: Runner) -> None:
     died_at = instant(line.field(other, "finished_at"))
     assert died_at is not None
     line.raw.hset(line.record_key(other), "finished_at", line.now_ms() - 3_600_000)
-    assert found(finished_before=died_at - timedelta(minutes=30)) == [other]
-    assert other not in found(finished_after=died_at - timedelta(minutes=30))
-    assert len(found(created_before=died_at + timedelta(minutes=1))) == 5
-    assert found(created_after=died_at + timedelta(minutes=1)) == []
+    assert found(finished_until=died_at - timedelta(minutes=30)) == [other]
+    assert other not in found(finished_since=died_at - timedelta(minutes=30))
+    assert len(found(created_until=died_at + timedelta(minutes=1))) == 5
+    assert found(created_since=died_at + timedelta(minutes=1)) == []
 
 
 def test_jobs_of_all_queues_are_found(line: LiveQueue, runner: Runner) -> None:

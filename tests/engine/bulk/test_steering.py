@@ -142,8 +142,8 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
         ("filter.ids", "retry", {"ids": ()}, {}),
         ("filter.ids", "retry", {"ids": (str(uuid4()),) * 1001}, {}),
         ("filter.ids[1]", "retry", {"ids": (str(uuid4()), "x")}, {}),
-        ("filter.created_after", "retry", {"created_after": datetime(2026, 1, 1)}, {}),  # no zone: that is the point
-        ("filter.finished_before", "retry", {"finished_after": AT, "finished_before": AT}, {}),
+        ("filter.created_since", "retry", {"created_since": datetime(2026, 1, 1)}, {}),  # no zone: that is the point
+        ("filter.finished_until", "retry", {"finished_since": AT, "finished_until": AT}, {}),
         ("rate_per_second", "retry", {"queue": "line"}, {"rate_per_second": 0}),
         ("rate_per_second", "retry", {"queue": "line"}, {"rate_per_second": 10_001}),
         ("stop_at_failure_rate", "retry", {"queue": "line"}, {"stop_at_failure_rate": 1.5}),

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
-from leaseforge import attempts, exchanges, operations, outbox, reads, statistics
+from leaseforge import attempts, bulk, bulk_calls, bulk_work, exchanges, operations, outbox, reads, statistics
 from leaseforge.answers import Answer
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.statistics import Step
+from tests.support.bulk_steps import order
 from tests.support.doors import Door
 from tests.support.live_queue import LiveQueue
 from tests.support.sample_calls import REPORT
@@ -75,6 +76,40 @@ async def command(door: Door, line: LiveQueue) -> None:
     assert await door.run(operations.command_worker("w1", "quiet"))
 
 
+async def bulk_operations(door: Door, line: LiveQueue) -> None:
+    ids = line.add_many(4)
+    for claimed in line.claim(4):
+        line.settle(claimed, Outcome.FAIL, error_kind="Broken", permanent="told_so")
+    term = await door.run(statistics.lead(bulk_calls.OFFICE, holder="one", ttl_ms=60_000))
+    for number, wanted in enumerate(({"ids": tuple(ids[:2])}, {"queue": line.name})):
+        asked = order("retry", wanted, stop_at_failure_rate=0.5)
+        made = await door.run(bulk.create(f"{number:032x}", asked))
+        work = await door.run(bulk_work.take_up(made))
+        while await door.run(bulk_work.collect(work, term=term, most=100)) != bulk_work.OVER:
+            pass
+        assert work.counts().total == 2
+        found = {"queues": f'["{line.name}"]'}
+        ready = bulk_calls.note(made.id, found, term=term, before="collecting", after="ready")
+        assert (await door.run(ready))[1] == "ready"
+        work.operation = await door.run(bulk.run(made.id, user="ada"))
+        assert work.operation.run == 1
+
+        assert (await door.run(bulk_work.act(work, line.name, term=term, limit=3)))[1] == 2
+        await door.run(bulk_work.judge(work))
+
+        assert (await door.run(bulk.pause(made.id, user="ada"))).counts.done == 2
+        await door.run(bulk_work.drop(work))
+    assert [line.job(job_id).replays for job_id in ids] == [1, 1, 1, 1]
+
+
+async def promote_job(door: Door, line: LiveQueue) -> None:
+    job_id = line.add(delay_ms=60_000)
+
+    assert await door.run(operations.promote(job_id, operation="op")) is Answer.ALREADY_DONE
+
+    assert line.ready() == [job_id]
+
+
 SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     requeue: {"requeue"},
     cancel: {"cancel"},
@@ -83,4 +118,16 @@ SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     forward: {"register_queue", "enqueue", "forwarded"},
     add_up: {"lead", "roll", "add_stats"},
     command: {"command_worker"},
+    promote_job: {"promote_job"},
+    bulk_operations: {
+        "bulk_create",
+        "bulk_collect",
+        "bulk_pick",
+        "bulk_note",
+        "bulk_steer",
+        "bulk_act",
+        "bulk_judge",
+        "bulk_halt",
+        "bulk_drop",
+    },
 }

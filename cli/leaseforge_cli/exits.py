@@ -19,6 +19,12 @@ class ExitCode(IntEnum):
     TASKS = 7
     MISSING_EXTRA = 8
     EMBEDDED_SERVER = 9
+    API_UNAVAILABLE = 10
+    NOT_LOGGED_IN = 11
+    NOT_PERMITTED = 12
+    NOT_FOUND = 13
+    CONFLICT = 14
+    RATE_NOT_HELD = 15
     WORN_OUT = 75
     INTERRUPTED = 130
 

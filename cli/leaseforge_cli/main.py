@@ -16,6 +16,13 @@ from leaseforge_cli.exits import ExitCode, explain
 COMMANDS = {
     "audit": ("leaseforge_cli.audit:audit", "Check the audit trail, or write it out."),
     "dev": ("leaseforge_cli.dev:dev", "Run everything on this machine: server, worker and an embedded Redis."),
+    "dlq": ("leaseforge_cli.dlq:dlq", "List, retry and remove jobs that failed for good."),
+    "enqueue": ("leaseforge_cli.enqueue:enqueue", "Store a job of a TYPE."),
+    "jobs": ("leaseforge_cli.jobs:jobs", "List, show, retry, requeue, cancel and delete jobs."),
+    "loadgen": ("leaseforge_cli.loadgen:loadgen", "Enqueue demo jobs at a steady rate."),
+    "login": ("leaseforge_cli.login:login", "Ask for address, user and password."),
+    "logout": ("leaseforge_cli.login:logout", "Forget the login that is kept."),
+    "queues": ("leaseforge_cli.queues:queues", "List, show, pause, resume and purge queues."),
     "server": ("leaseforge_cli.server:server", "Serve the API and the console."),
     "users": ("leaseforge_cli.users:users", "List, make and change accounts."),
     "version": ("leaseforge_cli.version:version", "Print the versions of Leaseforge and what it runs on."),

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from leaseforge.settings import declared, read
 from leaseforge.tasks import Registry, TaskError
 from leaseforge_cli.exits import NOT_WORTH_A_RESTART, CommandFailed, ExitCode
+from leaseforge_cli.options import Parsed
 from leaseforge_worker.channel import ParentChannel
 from leaseforge_worker.demo import TASKS as DEMO_TASKS
 from leaseforge_worker.health import AddressInUse
@@ -34,27 +36,11 @@ class WorkerCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-class SettingOption(click.ParamType[Any]):
-    """An option that is read like the setting of the same meaning."""
-
-    name = "text"
-
-    def __init__(self, parse: Callable[[str], Any]) -> None:
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The setting's value, or a usage error in the setting's own words."""
-        try:
-            return self._parse(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 def setting_option(flag: str, field: str, metavar: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """An option that wins over the variable of a worker's setting."""
     setting = SETTINGS[field]
     return click.option(
-        flag, field, type=SettingOption(setting.parse), metavar=metavar, help=f"{setting.help} ({setting.env})"
+        flag, field, type=Parsed(setting.parse), metavar=metavar, help=f"{setting.help} ({setting.env})"
     )
 
 
@@ -81,7 +67,12 @@ def worker(ctx: click.Context, /, modules: tuple[str, ...], demo: bool, parent_f
     parent = None if parent_fd is None else _parent(parent_fd)
     if not modules and not demo:
         raise click.UsageError("name at least one module with tasks, or use --demo")
-    given = {field: value for field, value in options.items() if value is not None}
+    # None may be what an option says (`--metrics-addr off`), not only that it was not given.
+    given = {
+        field: value
+        for field, value in options.items()
+        if ctx.get_parameter_source(field) is not ParameterSource.DEFAULT
+    }
     overruled = {SETTINGS[field].env for field in given}
     settings = read(WorkerSettings, {name: text for name, text in os.environ.items() if name not in overruled})
     settings = replace(settings, **given)

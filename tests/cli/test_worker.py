@@ -89,6 +89,22 @@ def test_what_is_wrong_is_one_line_and_its_own_exit_code(
     assert said in line
 
 
+@pytest.mark.parametrize("processes_option", [[], ["--processes", "2"]])
+def test_probes_can_be_turned_off_by_an_option(
+    worker: Start, sync_store: SyncStore, processes_option: list[str]
+) -> None:
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
+        running = worker(
+            "--demo", "--metrics-addr", "off", *processes_option, LEASEFORGE_METRICS_ADDR=f"127.0.0.1:{port}"
+        )
+
+        eventually_sync(lambda: sync_store.run(reads.workers()).items, within_s=30)
+
+        running.signal(signal.SIGTERM)
+        assert running.wait() == ExitCode.OK
+
+
 def test_a_taken_probe_address_is_told(worker: Start) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):

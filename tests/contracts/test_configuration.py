@@ -27,6 +27,7 @@ READERS = {
     "leaseforge_auth.settings": "server",
     "leaseforge_auth.oidc.settings": "server",
     "leaseforge_worker.settings": "worker",
+    "leaseforge_cli.client_settings": "client",
     "leaseforge_cli.settings": "dev",
 }
 UNSET = (dataclasses.MISSING, None, "", ())

@@ -54,7 +54,8 @@ async def test_the_last_quarter_of_an_hour_is_what_one_sees_without_asking(
 async def test_longer_spans_have_coarser_steps_unless_one_is_asked_for(
     hours: int, step: int, points: int, client: Client, admin: dict[str, str]
 ) -> None:
-    series = await asked(client, admin, **{"from": ago(hours=hours), "step": step})
+    params: dict[str, Any] = {"from": ago(hours=hours), "step": step}
+    series = await asked(client, admin, **params)
 
     assert series["step_seconds"] == step
     assert abs(len(series["points"]) - points) <= 2

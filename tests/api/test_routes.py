@@ -95,9 +95,12 @@ PUBLIC_ROUTES = {
 }
 
 
+TASKFORGE_PATHS = {"/enqueue", "/jobs/{job_id}", "/dlq", "/dlq/{job_id}/retry"}
+
 NOT_AUDITED = {
     "POST /api/jobs",  # jobs speak for themselves, thousands a second
     "POST /api/jobs/bulk",
+    "POST /enqueue",
     "POST /console/theme",  # a cookie of the browser
 }
 
@@ -133,7 +136,7 @@ def test_every_route_declares_exactly_one_way_in(route: Route) -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=str)
 def test_every_path_is_under_the_credential_of_its_kind(route: Route) -> None:
-    if route.template.startswith("/api"):
+    if route.template.startswith("/api") or route.template in TASKFORGE_PATHS:
         assert route.opt.get(AUTH) == "bearer"
     elif route.template.startswith("/console"):
         assert route.opt.get(AUTH) == "session"

@@ -38,7 +38,7 @@ async def enqueue(
 ) -> Response[JobShown]:
     """Stores a job: 201 with the job; 200 with the first one when the key was used for the very same job before."""
     job = job_from(
-        data, created_by=identity.username, idempotency_key=idempotency_key, traceparent=_traceparent(request)
+        data, created_by=identity.username, idempotency_key=idempotency_key, traceparent=traceparent(request)
     )
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)
@@ -62,7 +62,7 @@ async def enqueue_many(
     idempotency_key: IdempotencyKey = None,
 ) -> BulkAnswer:
     """Stores up to 1,000 jobs, each with an outcome of its own. One key covers all of them, each by its position."""
-    jobs = _checked(data, identity, idempotency_key, _traceparent(request))
+    jobs = _checked(data, identity, idempotency_key, traceparent(request))
     enqueued = await store.run(operations.enqueue_many(jobs))
     results = [BulkResult(one.id, one.answer, _REFUSED if one.answer is Answer.REFUSED else None) for one in enqueued]
     created = sum(one.answer is Answer.CREATED for one in enqueued)
@@ -73,7 +73,7 @@ async def enqueue_many(
 @get("/{job_id:str}", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
 async def show(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> JobShown:
     """One job by its id, whatever its queue. A producer sees its own jobs only."""
-    return shown_to(identity, await _readable(job_id, store, identity))
+    return shown_to(identity, await readable(job_id, store, identity))
 
 
 @get("/{job_id:str}/log", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
@@ -84,13 +84,13 @@ async def log_lines(
     page: NamedDependency[Asked],
 ) -> Listed[LogLineShown]:
     """What the job's attempts logged, oldest first; the last 200 lines are kept."""
-    job = await _readable(job_id, store, identity)
+    job = await readable(job_id, store, identity)
     lines = await store.run(reads.log(job.queue, job.id))
     items = [log_line_shown(line) for line in lines[page.offset : page.offset + page.limit]]
     return Listed(items, len(lines), page.next(count=len(items), total=len(lines)))
 
 
-async def _readable(job_id: str, store: Store, identity: Identity) -> Job:
+async def readable(job_id: str, store: Store, identity: Identity) -> Job:
     """The job, if this caller may see it. Raises JobNotFound otherwise, whatever the reason."""
     job = await store.run(reads.job(job_id))
     if not identity.can(Permission.JOBS_READ) and job.created_by != identity.username:
@@ -124,7 +124,7 @@ def _checked(data: BulkRequest, identity: Identity, key: str | None, traceparent
     return jobs
 
 
-def _traceparent(request: Request[Any, Any, Any]) -> str | None:
+def traceparent(request: Request[Any, Any, Any]) -> str | None:
     """The caller's trace, if the header is well formed; a broken one is no reason to refuse a job."""
     sent = request.headers.get("traceparent", "")
     return sent if _TRACEPARENT.fullmatch(sent) else None

@@ -159,8 +159,8 @@ def log_line_shown(line: LogLine) -> LogLineShown:
 
 def revealed_contents(job: Job) -> dict[str, Any]:
     """Payload and result of a job with nothing masked."""
-    fields = {"payload": None} | _json_or_base64("payload", shown(job.payload, job.content_type, reveal=True))
-    return fields | {"result": None} | _json_or_base64("result", shown(job.result, reveal=True))
+    fields = {"payload": None} | json_or_base64("payload", shown(job.payload, job.content_type, reveal=True))
+    return fields | {"result": None} | json_or_base64("result", shown(job.result, reveal=True))
 
 
 def _contents(job: Job, *, with_payload: bool) -> dict[str, Any]:
@@ -170,12 +170,13 @@ def _contents(job: Job, *, with_payload: bool) -> dict[str, Any]:
         return fields | {"payload_masked": job.payload is not None}
     payload = shown(job.payload, job.content_type)
     fields["payload_masked"] = payload.is_masked
-    fields |= _json_or_base64("payload", payload)
-    fields |= {"result": None} | _json_or_base64("result", shown(job.result))
+    fields |= json_or_base64("payload", payload)
+    fields |= {"result": None} | json_or_base64("result", shown(job.result))
     return fields
 
 
-def _json_or_base64(name: str, content: Shown) -> dict[str, Any]:
+def json_or_base64(name: str, content: Shown) -> dict[str, Any]:
+    """The field that shows a payload or a result: as JSON, else as `<name>_base64`; none for nothing."""
     if content.json is not None:
         return {name: Raw(content.json)}
     return {f"{name}_base64": content.base64} if content.base64 is not None else {}

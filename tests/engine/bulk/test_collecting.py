@@ -36,7 +36,7 @@ def bring(line: LiveQueue, state: JobState, count: int = 1, **fields: Any) -> li
     ids = line.add_many(count, **fields)
     if state is JobState.READY:
         return ids
-    ended = {
+    ended: dict[JobState, tuple[Outcome, dict[str, Any]]] = {
         JobState.COMPLETED: (Outcome.COMPLETE, {}),
         JobState.CANCELLED: (Outcome.CANCELLED, {}),
         JobState.DEAD: (Outcome.FAIL, {"error_kind": "Broken", "permanent": "told_so"}),
@@ -73,7 +73,7 @@ def test_what_comes_into_a_state_after_the_moment_is_not_written_down(
 
 @pytest.mark.parametrize("action", list(BulkAction))
 def test_an_action_takes_the_states_it_can_do_something_to(line: LiveQueue, runner: Runner, action: BulkAction) -> None:
-    by_state = {state: bring(line, state)[0] for state in JobState if state is not JobState.READY}
+    by_state: dict[JobState, str] = {state: bring(line, state)[0] for state in JobState if state is not JobState.READY}
     by_state[JobState.READY] = bring(line, JobState.READY)[0]
 
     made = runner.create(action, queue=line.name)

@@ -117,7 +117,7 @@ class Console:
             version=self.settings.version,
             identity=identity,
             theme=_theme(request),
-            rail=rail(snapshot, place.section),
+            rail=rail(snapshot, place.section, identity),
             flashes=flash.read(request.cookies.get(flash.COOKIE), seal=identity.csrf_token),
             here=request.scope["path"] + (f"?{query}" if query else ""),
             now=snapshot.now if snapshot else datetime.now(UTC),

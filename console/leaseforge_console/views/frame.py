@@ -1,10 +1,12 @@
 """The frame around each page: rail, environment badge, user menu, messages."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from leaseforge.workers import WorkerState
 from leaseforge_auth.identity import Identity
+from leaseforge_auth.permissions import Permission
 from leaseforge_console.views.notices import notices
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -56,21 +58,23 @@ class Frame:
         return self.identity.can(permission)
 
 
-def rail(snapshot: Snapshot | None, section: str) -> tuple[RailItem, ...]:
-    """The pages there are, with their counts as far as they are known; red only where somebody must act."""
+def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[RailItem, ...]:
+    """The pages this user may read, with their counts as far as they are known; red only where somebody must act."""
     wrong = len(notices(snapshot)) if snapshot else 0
     lost = sum(worker.state is WorkerState.LOST for worker in snapshot.workers) if snapshot else 0
+    queues = len(snapshot.queues) if snapshot else None
+    workers = len(snapshot.workers) if snapshot else None
+
+    def item(
+        label: str, path: str, icon: str, needs: Sequence[Permission], count: int | None = None, *, alarm: bool = False
+    ) -> Iterator[RailItem]:
+        if not needs or any(identity.can(permission) for permission in needs):
+            yield RailItem(label, path, icon, section == (path.strip("/") or "overview"), count, alarm)
+
     return (
-        RailItem("Overview", "/", "home", section == "overview", wrong or None, alarm=wrong > 0),
-        RailItem("Queues", "/queues", "queues", section == "queues", len(snapshot.queues) if snapshot else None),
-        RailItem(
-            "Workers",
-            "/workers",
-            "workers",
-            section == "workers",
-            len(snapshot.workers) if snapshot else None,
-            lost > 0,
-        ),
+        *item("Overview", "/", "home", [Permission.QUEUES_READ], wrong or None, alarm=wrong > 0),
+        *item("Queues", "/queues", "queues", [Permission.QUEUES_READ], queues),
+        *item("Workers", "/workers", "workers", [Permission.WORKERS_READ], workers, alarm=lost > 0),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Generic, TypeVar
@@ -13,12 +13,12 @@ from leaseforge import limits
 from leaseforge.calls import Batch, Call, Plan, queue_keys
 from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound, WorkerNotFound
 from leaseforge.jobs import DeadGroup, Job, JobState, LogLine
-from leaseforge.keys import queue_key, system_key, worker_key
+from leaseforge.keys import queue_key, system_key, worker_command_key, worker_key
 from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name
 from leaseforge.records import instant, job_from, log_line, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
-from leaseforge.workers import Running, WorkerInfo, WorkerReport, WorkerState, is_worker_id
+from leaseforge.workers import Command, Running, WorkerInfo, WorkerReport, WorkerState, is_worker_id
 
 T = TypeVar("T")
 SIZES = ("ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead")
@@ -260,9 +260,14 @@ def groups_call(queue: str, keys: Sequence[str]) -> Call[list[DeadGroup]]:
 
 def _worker_call(worker_id: str) -> Call[WorkerInfo | None]:
     def read(raw: Sequence[Any]) -> WorkerInfo | None:
-        return _worker(int(raw[0]), worker_id.encode(), raw[1], raw[2]) if raw else None
+        info = _worker(int(raw[0]), worker_id.encode(), raw[1], raw[2]) if raw else None
+        return info and replace(info, wanted=_wanted(raw[3]))
 
-    keys = (("workers", system_key("workers")), ("worker", worker_key(worker_id)))
+    keys = (
+        ("workers", system_key("workers")),
+        ("worker", worker_key(worker_id)),
+        ("command", worker_command_key(worker_id)),
+    )
     return Call(ENGINE.load("read_worker"), keys, (("id", worker_id),), read)
 
 
@@ -288,6 +293,13 @@ def _worker(now: int, worker_id: bytes, seen: bytes, report: bytes | None) -> Wo
         running_count=said.running_count,
         running=tuple(Running(j.id, j.queue, j.type, j.fence, _at(j.started_ms)) for j in said.running),
     )
+
+
+def _wanted(standing: bytes) -> Command | None:
+    _, _, word = standing.decode("ascii", "replace").partition(" ")
+    with suppress(ValueError):  # damaged: the worker hears nothing of it either
+        return Command(word)
+    return None
 
 
 def _at(ms: int) -> datetime:

@@ -93,7 +93,7 @@ def job_from(
         history=attempts,
         unique_key=fields.get("unique_key"),
         cancel_requested=fields.get("cancel_requested") == "1",
-        progress=_progress(fields.get("progress")),
+        progress=progress_of(fields.get("progress")),
         group=fields.get("fp"),
     )
 
@@ -109,7 +109,7 @@ def log_line(entry: bytes) -> LogLine:
     return LogLine(
         number=number if isinstance(number, int) else 0,
         at=instant(at) or datetime.fromtimestamp(0, UTC),
-        fence=_fence(fence),
+        fence=fence_of(fence),
         text=str(text),
     )
 
@@ -119,7 +119,7 @@ def _lease(fields: Fields, state: JobState, score: bytes | None) -> Lease | None
     expires_at = instant(score.decode()) if score else None
     if state is not JobState.RUNNING or not token or expires_at is None:
         return None
-    return Lease(_fence(token), expires_at)
+    return Lease(fence_of(token), expires_at)
 
 
 def _error(fields: Fields, attempts: Sequence[Attempt]) -> JobError | None:
@@ -133,12 +133,14 @@ def _error(fields: Fields, attempts: Sequence[Attempt]) -> JobError | None:
     return JobError(kind, fields.get("error", ""))
 
 
-def _progress(text: str | None) -> Progress | None:
+def progress_of(text: str | None) -> Progress | None:
+    """What a handler last said of how far it is; None if it said nothing."""
     percent, _, note = (text or "").partition(" ")
     return Progress(int(percent), note) if percent.isdecimal() else None
 
 
-def _fence(token: Any) -> int:
+def fence_of(token: Any) -> int:
+    """The rising number of a lease's token; 0 if there is none to read."""
     with suppress(ValueError):
         return int(str(token).partition(".")[0])
     return 0
@@ -156,7 +158,7 @@ def _attempt(entry: bytes) -> Attempt:
         number=number if isinstance(number, int) else 0,
         outcome=str(fields.get("o", "unknown")),
         worker=str(fields.get("w", "")),
-        fence=_fence(fields.get("f", "")),
+        fence=fence_of(fields.get("f", "")),
         started_at=instant(fields.get("s")) or epoch,
         ended_at=instant(fields.get("e")) or epoch,
         error=JobError(kind, str(fields.get("m", ""))) if kind else None,

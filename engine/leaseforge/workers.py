@@ -89,7 +89,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker as its last report, and the time since it, show it."""
+    """A worker as its last report, and the time since it, show it.
+
+    `wanted` is what an operator told it and it has not heard yet; only a read of one worker looks for it.
+    """
 
     id: str
     host: str
@@ -105,6 +108,7 @@ class WorkerInfo:
     longest_renewal_gap_ms: int
     running_count: int
     running: tuple[Running, ...] = field(default=())
+    wanted: Command | None = None
 
 
 def is_worker_id(text: object) -> bool:

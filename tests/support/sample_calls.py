@@ -7,6 +7,7 @@ from leaseforge.calls import Batch, Call, Plan, Replicated
 from leaseforge.enqueueing import enqueue
 from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.filters import Filter
+from leaseforge.held import held_call
 from leaseforge.jobs import JobState
 from leaseforge.keys import queue_key
 from leaseforge.requests import new_job
@@ -81,6 +82,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "read_log": _first(reads.log(queue, job_id)),
         "read_group_sizes": _first(reads.groups(queue)),
         "read_groups": reads.groups_call(queue, ["0123456789abcdef", "poison:work"]),
+        "read_held": held_call(queue, [job_id]),
         "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),
     }

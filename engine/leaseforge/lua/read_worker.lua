@@ -1,14 +1,15 @@
--- read_worker: the last report of one worker
+-- read_worker: the last report of one worker, and what it has not heard yet
 --
 -- KEYS[1] workers zset   id -> last seen
 -- KEYS[2] worker  string this worker's report
+-- KEYS[3] command string what operators want of it: id, space, quiet | resume | stop
 -- ARGV[1] id text the worker
--- returns now, last seen, report; or empty
+-- returns now, last seen, report, command or empty; or empty
 -- flags no-writes
 local function read_worker(K, A)
   local seen = redis.call('ZSCORE', K.workers, A[1])
   if not seen then
     return {}
   end
-  return { NOW, seen, redis.call('GET', K.worker) }
+  return { NOW, seen, redis.call('GET', K.worker), redis.call('GET', K.command) or '' }
 end

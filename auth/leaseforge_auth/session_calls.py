@@ -24,6 +24,11 @@ class SessionInfo:
     agent: str
 
 
+def public_id(session_id: str) -> str:
+    """What lists call a session: of no use as a cookie."""
+    return keys.session_digest(session_id)[:PUBLIC_ID_DIGITS]
+
+
 def open_session(
     session_id: str, *, username: str, epoch: int, idle_ms: int, address: str = "", agent: str = ""
 ) -> Call[Answer]:

@@ -72,6 +72,10 @@ class Sessions:
         """End the session; one that has ended already is fine."""
         await self._store.run(session_calls.close_session(session_id))
 
+    def public_id(self, session_id: str) -> str:
+        """What lists call the session of this cookie."""
+        return session_calls.public_id(session_id)
+
     async def listed(self, username: str) -> tuple[session_calls.SessionInfo, ...]:
         """The sessions of an account, newest first; 50 at most."""
         return await self._store.run(session_calls.list_sessions(username))

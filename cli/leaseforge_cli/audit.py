@@ -5,12 +5,11 @@ import os
 import sys
 
 import click
-import msgspec
 
 from leaseforge.store import Store, connect
-from leaseforge_api.schemas.audit import audited
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.audit.chain import Chain, Head
+from leaseforge_auth.audit.lines import as_line
 from leaseforge_auth.audit.search import Filter, export
 from leaseforge_auth.audit.verification import Verdict, verify
 from leaseforge_cli.exits import ExitCode
@@ -73,7 +72,7 @@ async def _verify(settings: ServerSettings, head: Head | None) -> Verdict:
 async def _export(settings: ServerSettings) -> None:
     async with _connected(settings) as store:
         async for row in export(store, Filter()):
-            sys.stdout.buffer.write(msgspec.json.encode(audited(row)) + b"\n")
+            sys.stdout.buffer.write(as_line(row))
 
 
 def _connected(settings: ServerSettings) -> Store:

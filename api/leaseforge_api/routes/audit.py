@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
-import msgspec
 from litestar import Router, get
 from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from leaseforge.store import Store
-from leaseforge_api.schemas.audit import AuditPage, audited
+from leaseforge_api.schemas.audit import AuditPage
 from leaseforge_api.schemas.pages import Asked
 from leaseforge_auth.audit.entries import Result
+from leaseforge_auth.audit.lines import FILE_NAME, MEDIA_TYPE, as_line, audited
 from leaseforge_auth.audit.search import Filter, export, search
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
@@ -48,13 +48,13 @@ async def index(
 @get("/export", **permission(Permission.AUDIT_READ))
 async def as_lines(store: NamedDependency[Store], actions: NamedDependency[Filter]) -> Stream:
     """The same, all of it, oldest first: one JSON object a line."""
-    headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-    return Stream(_lines(store, actions), media_type="application/x-ndjson", headers=headers)
+    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"'}
+    return Stream(_lines(store, actions), media_type=MEDIA_TYPE, headers=headers)
 
 
 async def _lines(store: Store, actions: Filter) -> AsyncIterator[bytes]:
     async for row in export(store, actions):
-        yield msgspec.json.encode(audited(row)) + b"\n"
+        yield as_line(row)
 
 
 def _ms(at: datetime | None) -> int | None:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -157,7 +157,7 @@ async def begin(
     return AtFake(site, provider, chosen, query_of(answer.headers["location"]))
 
 
-Serve = Callable[..., Any]
+Serve = Callable[..., Awaitable[Site]]
 
 
 @pytest.fixture
@@ -184,7 +184,8 @@ async def log_in(
 ) -> httpx.Response:
     """Logs somebody in from our login address to the page in the end."""
     page = await browser.open(f"/api/auth/oidc/login?return_to={return_to}")
-    return await provider.log_in(browser, page, name)
+    end: httpx.Response = await provider.log_in(browser, page, name)
+    return end
 
 
 def _settings_of(provider: RealProvider | FakeProvider | str) -> Mapping[str, str]:

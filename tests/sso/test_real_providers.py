@@ -104,6 +104,18 @@ async def test_whoever_is_on_no_list_is_told_whom_to_ask(site: Site, provider: R
     assert (await browser.client.get("/console")).status_code == 303
 
 
+async def test_whoever_was_refused_can_come_back_as_somebody_else(serve: Serve, certified: RealProvider) -> None:
+    site = await serve(certified, ADMIN_EMAILS="ada@example.com")
+    browser = await site.browser()
+    refused = await log_in(browser, certified, "norbert")
+    assert 'href="/api/auth/oidc/login?prompt=login"' in refused.text
+
+    page = await certified.log_in(browser, await browser.open("/api/auth/oidc/login?prompt=login"), "ada")
+
+    assert page.url.path == "/console"
+    assert "ada@example.com" in page.text
+
+
 async def test_an_address_that_is_not_verified_is_refused(serve: Serve, certified: RealProvider) -> None:
     site = await serve(certified, ADMIN_EMAILS="una@example.com")
 

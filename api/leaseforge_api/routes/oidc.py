@@ -3,7 +3,7 @@
 The two addresses a browser visits answer with a redirect; a refusal is a page for people and a problem for programs.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from litestar import Request, Router, get, post
 from litestar.di import NamedDependency
@@ -31,10 +31,14 @@ async def start(
     sso: NamedDependency[SingleSignOn],
     client_address: NamedDependency[str],
     return_to: Annotated[str | None, QueryParameter(name="return_to")] = None,
+    prompt: Annotated[Literal["login"] | None, QueryParameter(name="prompt")] = None,
 ) -> Redirect:
-    """Leads the browser to the provider; afterwards to `return_to`: a console page, or an allowed origin's address."""
+    """Leads the browser to the provider; afterwards to `return_to`: a console page, or an allowed origin's address.
+
+    With `prompt=login` the provider asks who it is even if it knows the browser.
+    """
     browser = request.cookies.get(sso.cookie.name)
-    started = await sso.start(return_to, browser=browser, address=client_address)
+    started = await sso.start(return_to, browser=browser, address=client_address, anew=prompt is not None)
     return Redirect(started.url, status_code=SEE_OTHER, cookies=[started.cookie])
 
 

@@ -88,9 +88,10 @@ class SingleSignOn:
         self._root_path = root_path
         self._clock = clock
 
-    async def start(self, return_to: str | None, *, browser: str | None, address: str) -> Started:
+    async def start(self, return_to: str | None, *, browser: str | None, address: str, anew: bool = False) -> Started:
         """Begins a login. `browser` is the value of its cookie, if it has one.
 
+        With `anew` the provider asks who it is even if it knows the browser: for those with several accounts.
         Raises SsoOff, SsoBadReturn, SsoUnavailable, SsoMisconfigured.
         """
         self._check_is_on()
@@ -110,6 +111,8 @@ class SingleSignOn:
             "code_challenge": _challenge(verifier),
             "code_challenge_method": "S256",
         }
+        if anew:
+            asked["prompt"] = "login"
         return Started(_with_query(metadata.authorization_endpoint, asked), self.cookie.holding(known))
 
     async def finish(

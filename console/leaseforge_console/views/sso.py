@@ -11,6 +11,7 @@ _ASK_ADMINISTRATOR = "Ask an administrator of this Leaseforge"
 class SsoRefusal:
     """The page. `said` is what was missing, `advice` what to do or whom to ask.
 
+    `other_account`: the person may have an account that fits better.
     `cause` is the word the log has for it, `reference` the id of the request there.
     """
 
@@ -21,6 +22,7 @@ class SsoRefusal:
     cause: str
     reference: str
     again: bool
+    other_account: bool
 
 
 _KINDS: dict[type[sso.SsoError], tuple[int, str, str]] = {
@@ -81,5 +83,12 @@ def refusal(error: sso.SsoError, reference: str) -> SsoRefusal:
         title, advice = _CAUSES.get(error.cause, (title, advice))
     said = f"{str(error)[:1].upper()}{str(error)[1:]}."
     return SsoRefusal(
-        status, title, said, advice, error.cause, reference, again=not isinstance(error, (sso.SsoOff, sso.SsoBadReturn))
+        status,
+        title,
+        said,
+        advice,
+        error.cause,
+        reference,
+        again=not isinstance(error, (sso.SsoOff, sso.SsoBadReturn)),
+        other_account=error.cause in _CAUSES and error.cause != "provider_denied",
     )

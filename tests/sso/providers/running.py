@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tests.support import Process, free_port, unavailable
 
 HOME = "http://127.0.0.1:8080"
@@ -30,7 +32,7 @@ class RealProvider:
     issuer: str
     process: Process
     settings: Mapping[str, str]
-    log_in: Callable[[Any, Any, str], Awaitable[Any]]
+    log_in: Callable[[Any, httpx.Response, str], Awaitable[Any]]
 
 
 @contextmanager
@@ -73,12 +75,15 @@ def _running(argv: list[Any], folder: Path) -> Iterator[Process]:
         process.end()
 
 
-async def _log_in_at_oidc_provider(browser: Any, page: Any, name: str) -> Any:
+async def _log_in_at_oidc_provider(browser: Any, page: httpx.Response, name: str) -> Any:
     page = await browser.submit(page, login=name, password="any")
-    return await browser.submit(page)
+    # Consent, and for somebody else than before a form that a script would send.
+    while page.url.path.startswith(("/interaction/", "/auth/")) and 'name="login"' not in page.text:
+        page = await browser.submit(page)
+    return page
 
 
-async def _log_in_at_canaille(browser: Any, page: Any, name: str) -> Any:
+async def _log_in_at_canaille(browser: Any, page: httpx.Response, name: str) -> Any:
     page = await browser.submit(page, login=name)
     page = await browser.submit(page, password=PASSWORD)
     return await browser.submit(page, answer="accept") if "/oauth/authorize" in str(page.url) else page

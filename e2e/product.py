@@ -63,11 +63,18 @@ class Product:
 
 
 @contextmanager
-def running(folder: Path, *, environment: str = "production", root_path: str = "") -> Iterator[Product]:
-    """Starts Redis and the server, no worker; ends everything it started."""
+def running(
+    folder: Path,
+    *,
+    environment: str = "production",
+    root_path: str = "",
+    port: int | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[Product]:
+    """Starts Redis and the server with `more` settings, no worker; ends everything it started."""
     redis = start_server(folder)
     redis_url = redis.clean_database()
-    port = free_port()
+    port = port or free_port()
     settings = {
         "LEASEFORGE_REDIS_URL": redis_url,
         "LEASEFORGE_API_ADDR": f"127.0.0.1:{port}",
@@ -77,6 +84,7 @@ def running(folder: Path, *, environment: str = "production", root_path: str = "
         "LEASEFORGE_USERS": _USERS,
         "LEASEFORGE_ENVIRONMENT": environment,
         "LEASEFORGE_ROOT_PATH": root_path,
+        **(more or {}),
     }
     url = f"http://127.0.0.1:{port}{root_path}"
     server = _start(folder, settings)

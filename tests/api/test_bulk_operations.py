@@ -180,7 +180,7 @@ async def test_the_audit_trail_has_each_step_and_how_a_run_ended(
         ("bulk.run", Step.OUTCOME),
     ]
     assert entries[0].reason == "back again"
-    assert entries[1].detail == {"operation": made["id"], "action": "retry"}
+    assert entries[1].detail == {"operation": made["id"], "action": "retry", "filter": {"queue": "default"}}
     assert entries[3].detail["total"] == 2
     end = entries[4]
     assert (end.user, end.target, end.reason, end.result) == ("operator", made["id"], "told so", Result.OK)

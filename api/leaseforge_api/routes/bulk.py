@@ -17,6 +17,7 @@ from leaseforge_api.schemas.bulk import (
     BulkOperationRequest,
     BulkOperationShown,
     BulkStep,
+    filter_noted,
     operation_shown,
     order_from,
 )
@@ -50,7 +51,7 @@ async def create(
     _check_permission(identity, order)
     key = f"{identity.username}\0bulk\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
     operation = await store.run(bulk.create(uuid.uuid5(uuid.NAMESPACE_OID, key).hex, order))
-    action_of(request).note(operation=operation.id, action=order.action)
+    action_of(request).note(operation=operation.id, action=order.action, filter=filter_noted(order.filter))
     log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=identity.username)
     location = f"{request.app.state.root_path}/api/bulk/{operation.id}"
     return Response(operation_shown(operation), status_code=202, headers={"Location": location})

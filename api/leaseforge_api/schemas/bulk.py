@@ -1,9 +1,9 @@
 """Bulk operations as they are asked for and shown."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from leaseforge import limits
 from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkState
@@ -187,6 +187,12 @@ def operation_shown(operation: BulkOperation) -> BulkOperationShown:
         started_at=instant_or_none(operation.started_at),
         ended_at=instant_or_none(operation.ended_at),
     )
+
+
+def filter_noted(wanted: BulkFilter) -> dict[str, Any]:
+    """A filter for the audit trail, which keeps small facts: of ids only how many."""
+    noted: dict[str, Any] = to_builtins(_filter_shown(wanted))
+    return noted | {"ids": len(wanted.ids)} if wanted.ids is not None else noted
 
 
 def _filter_shown(wanted: BulkFilter) -> FilterShown:

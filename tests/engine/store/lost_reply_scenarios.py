@@ -1,6 +1,7 @@
 """What operators, running jobs and servers send, each with a check that a repeat changed nothing more."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from leaseforge import attempts, bulk, bulk_calls, bulk_work, exchanges, operations, outbox, reads, statistics
 from leaseforge.answers import Answer
@@ -81,7 +82,8 @@ async def bulk_operations(door: Door, line: LiveQueue) -> None:
     for claimed in line.claim(4):
         line.settle(claimed, Outcome.FAIL, error_kind="Broken", permanent="told_so")
     term = await door.run(statistics.lead(bulk_calls.OFFICE, holder="one", ttl_ms=60_000))
-    for number, wanted in enumerate(({"ids": tuple(ids[:2])}, {"queue": line.name})):
+    filters: list[dict[str, Any]] = [{"ids": tuple(ids[:2])}, {"queue": line.name}]
+    for number, wanted in enumerate(filters):
         asked = order("retry", wanted, stop_at_failure_rate=0.5)
         made = await door.run(bulk.create(f"{number:032x}", asked))
         work = await door.run(bulk_work.take_up(made))

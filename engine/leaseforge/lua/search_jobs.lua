@@ -78,21 +78,44 @@ local function says(id, words, kind, head, reason)
   return type(message) == 'string' and string.find(string.lower(message), words, 1, true) ~= nil
 end
 
-local function matches(A, id)
-  local of = read_record(id, 'type', 'tags', 'created_by', 'priority', 'created_at', 'finished_at', 'error_kind', 'error',
-    'reason')
-  if not of then
+-- Only the fields a filter asks about are read: each costs as much as the look at the job itself.
+local function fields_of(A)
+  local names = {}
+  local function need(asked, ...)
+    if asked ~= '' then
+      for _, name in ipairs({ ... }) do
+        names[#names + 1] = name
+      end
+    end
+  end
+  need(A[6], 'type')
+  need(A[7], 'tags')
+  need(A[8], 'created_by')
+  need(A[9], 'error_kind', 'error', 'reason')
+  need(A[10] .. A[11], 'priority')
+  need(A[12] .. A[13], 'created_at')
+  need(A[14] .. A[15], 'finished_at')
+  return names
+end
+
+local function matches(A, id, names)
+  local values = read_record(id, unpack(names))
+  if not values then
     return false
   end
-  local tags = ',' .. string.sub(of[3] or '[]', 2, -2) .. ','
-  return (A[6] == '' or of[2] == A[6])
+  local of = {}
+  for i, name in ipairs(names) do
+    of[name] = values[i + 1]
+  end
+  local tags = ',' .. string.sub(of.tags or '[]', 2, -2) .. ','
+  return (A[6] == '' or of.type == A[6])
     and (A[7] == '' or string.find(tags, ',' .. A[7] .. ',', 1, true) ~= nil)
-    and (A[8] == '' or of[4] == A[8])
-    and (A[10] == '' or whole(of[5]) >= tonumber(A[10]))
-    and (A[11] == '' or whole(of[5]) <= tonumber(A[11]))
-    and (A[12] == '' and A[13] == '' or within(of[6], A[12], A[13]))
-    and (A[14] == '' and A[15] == '' or (of[7] and within(of[7], A[14], A[15]) or false))
-    and (A[9] == '' or says(id, A[9], of[8], of[9], of[10]))
+    and (A[8] == '' or of.created_by == A[8])
+    and (A[10] == '' or whole(of.priority) >= tonumber(A[10]))
+    and (A[11] == '' or whole(of.priority) <= tonumber(A[11]))
+    and (A[12] == '' and A[13] == '' or within(of.created_at, A[12], A[13]))
+    and (A[14] == '' and A[15] == '' or (of.finished_at and within(of.finished_at, A[14], A[15]) or false))
+    and (A[9] == '' or says(id, A[9], of.error_kind, of.error, of.reason))
 end
 
 local function search_jobs(K, A)
@@ -105,7 +128,7 @@ local function search_jobs(K, A)
   end
   local first = A[2] == '' and 0 or rank_behind(K.set, read, newest_first, tonumber(A[2]), A[3])
   local found = redis.call(read, K.set, first, first + look - 1, 'WITHSCORES')
-  local filtered = A[6] .. A[7] .. A[8] .. A[9] .. A[10] .. A[11] .. A[12] .. A[13] .. A[14] .. A[15] ~= ''
+  local names = fields_of(A)
   local jobs, looked = {}, 0
   for i = 1, #found, 2 do
     if #jobs == want then
@@ -113,7 +136,7 @@ local function search_jobs(K, A)
     end
     looked = looked + 1
     local id = state == 'ready' and entry_id(found[i]) or found[i]
-    if not filtered or matches(A, id) then
+    if #names == 0 or matches(A, id, names) then
       local record = redis.pcall('HGETALL', record_key(id))
       jobs[#jobs + 1] = { found[i], found[i + 1], record.err and {} or record }
     end

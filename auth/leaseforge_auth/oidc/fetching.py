@@ -46,16 +46,26 @@ class Fetcher:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._timeout_s = timeout_s
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or ssl.create_default_context(),
-            max_connections=_AT_ONCE,
-            keepalive_expiry=10.0,
-            network_backend=_Guarded(frozenset(host.lower() for host in own_hosts), resolve or _resolve),
-        )
+        self._tls = tls
+        self._network = _Guarded(frozenset(host.lower() for host in own_hosts), resolve or _resolve)
+        self._opened: httpcore.AsyncConnectionPool | None = None
 
     async def aclose(self) -> None:
         """Closes what is open."""
-        await self._pool.aclose()
+        if self._opened is not None:
+            await self._opened.aclose()
+
+    @property
+    def _pool(self) -> httpcore.AsyncConnectionPool:
+        """Made when it is needed: reading the system's authorities takes a while."""
+        if self._opened is None:
+            self._opened = httpcore.AsyncConnectionPool(
+                ssl_context=self._tls or ssl.create_default_context(),
+                max_connections=_AT_ONCE,
+                keepalive_expiry=10.0,
+                network_backend=self._network,
+            )
+        return self._opened
 
     async def get(self, url: str, *, bearer: str = "") -> Answer:
         """A JSON document. Raises SsoUnavailable, SsoMisconfigured (an address that is not asked)."""

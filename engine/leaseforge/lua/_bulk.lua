@@ -6,3 +6,8 @@
 local function part_answer(K, word)
   return { word, redis.call('HGETALL', K.part) }
 end
+
+-- What a job was when it was written down. A rev alone could come again: a deleted job's id may be enqueued anew.
+local function version_of(rev, created_at)
+  return text(whole(rev)) .. '.' .. text(whole(created_at))
+end

@@ -33,7 +33,7 @@ local function is_between(value, since, until_)
   return at > 0 and (not since or at >= since) and (not until_ or at < until_)
 end
 
--- A job as it is written down, id and rev, if it matches and was in its state at `as_of` already; else nil.
+-- A job as it is written down, see version_of, if it matches and was in its state at `as_of` already; else nil.
 local function chosen_entry(id, state, as_of, wanted)
   local found = read_record(id, 'rev', 'type', 'tags', 'created_at', 'finished_at', 'ready_at', 'started_at', 'fp')
   if not found or (state and found[1] ~= state) or (wanted.states and not wanted.states[found[1]]) then
@@ -47,7 +47,7 @@ local function chosen_entry(id, state, as_of, wanted)
       or entered_at(id, found[1], values) > as_of then
     return nil
   end
-  return id .. ' ' .. text(whole(found[2]))
+  return id .. ' ' .. version_of(found[2], found[5])
 end
 
 -- Writes down what one step found, and where the next one starts.

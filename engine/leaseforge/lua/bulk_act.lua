@@ -45,12 +45,12 @@ end
 
 -- Acts on one job; the name of what it is counted as. A fault's text goes into `faults`.
 local function act(K, entry, action, operation, faults)
-  local id, rev = string.match(entry, '^(.*) (%d+)$')
-  local values = read_record(id, 'rev')
+  local id, version = string.match(entry, '^(.*) (%S+)$')
+  local values = read_record(id, 'rev', 'created_at')
   if not values then
     return 'gone', id
   end
-  if text(whole(values[2])) ~= rev then
+  if version_of(values[2], values[3]) ~= version then
     return 'changed', id
   end
   local fine, reply = pcall(perform, K, action, id, operation)

@@ -13,7 +13,7 @@ local function bulk_part(K, A)
     if #rows == tonumber(A[1]) then
       break
     end
-    local id = string.match(entry, '^(.*) %d+$')
+    local id = string.match(entry, '^(.*) %S+$')
     local values = read_record(id, 'type')
     rows[#rows + 1] = { id, values and values[2] or '' }
   end

@@ -77,6 +77,19 @@ def test_jobs_that_changed_or_went_after_they_were_written_down_are_passed_over(
     assert line.state(twice) == "dead"
 
 
+def test_a_job_enqueued_anew_under_a_deleted_ones_id_is_not_the_one_written_down(
+    line: LiveQueue, runner: Runner
+) -> None:
+    job_id = line.add()
+    ready = runner.collect(runner.create("cancel", queue=line.name))
+    line.run(operations.delete(job_id))
+    line.add(id=job_id)
+
+    assert runner.finish(runner.start(ready)).counts().changed == 1
+
+    assert line.state(job_id) == "ready"
+
+
 def test_a_job_whose_unique_key_is_taken_fails_alone(line: LiveQueue, runner: Runner) -> None:
     first = line.add(unique_key="only")
     line.kill(first)

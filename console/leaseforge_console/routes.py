@@ -17,7 +17,21 @@ from leaseforge_auth.guards import AUTH, public
 from leaseforge_console import errors
 from leaseforge_console.console import Console
 from leaseforge_console.live import Live
-from leaseforge_console.pages import find, job, live, login, overview, preferences, queue, queues, static, workers
+from leaseforge_console.pages import (
+    audit,
+    dead,
+    find,
+    job,
+    live,
+    login,
+    overview,
+    preferences,
+    queue,
+    queues,
+    static,
+    worker,
+    workers,
+)
 from leaseforge_console.paths import HOME
 from leaseforge_console.settings import ConsoleSettings
 
@@ -33,8 +47,22 @@ _PAGES = [
     job.retry_job,
     job.confirm_delete,
     job.delete_job,
+    dead.show_groups,
+    dead.show_jobs,
+    dead.retry_dead,
+    dead.confirm_delete_dead,
+    dead.delete_dead,
+    dead.confirm_purge_dead,
+    dead.purge_dead,
     workers.show_workers,
+    worker.show_worker,
+    worker.quiet_worker,
+    worker.resume_worker,
+    worker.confirm_stop,
+    worker.stop_worker,
     find.find,
+    audit.show_audit,
+    audit.export_audit,
     preferences.choose_theme,
     login.show_login,
     login.log_in,
@@ -43,7 +71,10 @@ _PAGES = [
     live.watch_queues,
     live.watch_queue,
     live.watch_job,
+    live.watch_dead_groups,
+    live.watch_dead_jobs,
     live.watch_workers,
+    live.watch_worker,
 ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaseforge.jobs import JobState
 from leaseforge.workers import WorkerState
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -64,6 +65,7 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
     lost = sum(worker.state is WorkerState.LOST for worker in snapshot.workers) if snapshot else 0
     queues = len(snapshot.queues) if snapshot else None
     workers = len(snapshot.workers) if snapshot else None
+    dead = snapshot.total(JobState.DEAD) if snapshot else None
 
     def item(
         label: str, path: str, icon: str, needs: Sequence[Permission], count: int | None = None, *, alarm: bool = False
@@ -74,7 +76,9 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
     return (
         *item("Overview", "/", "home", [Permission.QUEUES_READ], wrong or None, alarm=wrong > 0),
         *item("Queues", "/queues", "queues", [Permission.QUEUES_READ], queues),
+        *item("Dead letters", "/dead", "dead", [Permission.DLQ_READ], dead or None, alarm=bool(dead)),
         *item("Workers", "/workers", "workers", [Permission.WORKERS_READ], workers, alarm=lost > 0),
+        *item("Audit", "/audit", "audit", [Permission.AUDIT_READ]),
     )
 
 

@@ -41,6 +41,7 @@ _UNAVAILABLE = ("Redis does not answer", "Workers go on and try again; so can yo
 _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.JobNotFound: (404, "No such job", "It may have been deleted, purged, or trimmed some time after it ended."),
     errors.QueueNotFound: (404, "No such queue", "A queue exists from its first job on."),
+    errors.WorkerNotFound: (404, "No such worker", "It has left, or was silent for so long that it is forgotten."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
     errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),
@@ -50,6 +51,20 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     auth.NotPermitted: (403, "Not for your role", ""),
     auth.CrossSiteRequest: (403, "The form is out of date", "Load the page again and repeat the action."),
     auth.TryAgainLater: (429, "Too many attempts", ""),
+    auth.UserNotFound: (404, "No such user", "The account may have been deleted."),
+    auth.UsernameTaken: (409, "The name is taken", ""),
+    auth.UserChanged: (409, "Changed meanwhile", ""),
+    auth.UserFromSettings: (409, "Set by the server's settings", ""),
+    auth.LastAdministrator: (
+        409,
+        "The last administrator stays",
+        "Without this account nobody could run the place any more: make another enabled administrator first.",
+    ),
+    auth.NoPassword: (409, "No password here", ""),
+    auth.SessionNotFound: (404, "No such session", "It has ended already."),
+    auth.TokenNotFound: (404, "No such token", "It was revoked or has expired."),
+    auth.TokenNameTaken: (409, "The name is taken", ""),
+    auth.TooManyTokens: (409, "Too many tokens", ""),
     TooManyStreams: (503, "Too many live pages", "Reload this page to see it as it is now."),
 }
 _STATUSES = {

@@ -7,7 +7,7 @@ that has listeners; every listener of a topic gets the same values. With nobody 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 
 from leaseforge import events, reads
-from leaseforge.errors import JobNotFound, LeaseforgeError, QueueNotFound
+from leaseforge.errors import JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
 from leaseforge.store import Store
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -33,7 +33,7 @@ class Load(Protocol):
     """Reads what one page shows, given the snapshot of this moment."""
 
     def __call__(self, store: Store, snapshot: Snapshot, /, *args: Any) -> Awaitable[Any]:
-        """Raises JobNotFound or QueueNotFound when there is nothing left to show."""
+        """Raises JobNotFound, QueueNotFound or WorkerNotFound when there is nothing left to show."""
         ...
 
 
@@ -42,7 +42,7 @@ class Topic:
     """What a page shows: how it is read, and of what. Equal topics are read once."""
 
     load: Load
-    args: tuple[str | int, ...] = ()
+    args: tuple[Hashable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Live:
     async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update:
         try:
             return Update(at, snapshot, await topic.load(self._store, snapshot, *topic.args))
-        except (JobNotFound, QueueNotFound):
+        except (JobNotFound, QueueNotFound, WorkerNotFound):
             return Update(at, snapshot, gone=True)
         except LeaseforgeError as error:
             return Update(at, snapshot, trouble=str(error))

@@ -12,8 +12,9 @@ from leaseforge_auth.guards import PASSIVE, permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import Live
-from leaseforge_console.pages import job, overview, queue, queues, workers
+from leaseforge_console.pages import dead, delayed, job, jobs, overview, queue, queues, worker, workers
 from leaseforge_console.stream import stream
+from leaseforge_console.views.asked import Asked
 
 _PASSIVE = {PASSIVE: True}
 
@@ -55,9 +56,62 @@ async def watch_job(
     return stream(request, console, live, job.watched(request, job_id))
 
 
+@get("/live/jobs", dependencies=jobs.ASKED, **permission(Permission.JOBS_READ, **_PASSIVE))
+async def watch_jobs(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    asked: NamedDependency[Asked],
+) -> Stream:
+    """Updates of a list of jobs."""
+    return stream(request, console, live, jobs.watched(asked))
+
+
+@get("/live/delayed", dependencies=delayed.ASKED, **permission(Permission.DELAYED_READ, **_PASSIVE))
+async def watch_delayed(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    asked: NamedDependency[Asked],
+) -> Stream:
+    """Updates of the jobs that wait for their time."""
+    return stream(request, console, live, delayed.watched(asked))
+
+
+@get("/live/dead", dependencies=dead.ASKED, **permission(Permission.DLQ_READ, **_PASSIVE))
+async def watch_dead_groups(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    asked: NamedDependency[Asked],
+    offset: FromQuery[int] = 0,
+) -> Stream:
+    """Updates of the groups of dead jobs."""
+    return stream(request, console, live, dead.watched_groups(asked, offset))
+
+
+@get("/live/dead/jobs", dependencies=dead.ASKED, **permission(Permission.DLQ_READ, **_PASSIVE))
+async def watch_dead_jobs(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    asked: NamedDependency[Asked],
+) -> Stream:
+    """Updates of a list of dead jobs."""
+    return stream(request, console, live, dead.watched_jobs(asked))
+
+
 @get("/live/workers", **permission(Permission.WORKERS_READ, **_PASSIVE))
 async def watch_workers(
     request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
 ) -> Stream:
     """Updates of the Workers page."""
     return stream(request, console, live, workers.WATCHED)
+
+
+@get("/live/workers/{worker_id:str}", **permission(Permission.WORKERS_READ, **_PASSIVE))
+async def watch_worker(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], worker_id: FromPath[str]
+) -> Stream:
+    """Updates of one worker's page."""
+    return stream(request, console, live, worker.watched(worker_id))

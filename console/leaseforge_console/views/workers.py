@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import quote
 
 from leaseforge.workers import WorkerInfo, WorkerState
 from leaseforge_console.filters import plural
 from leaseforge_console.views.snapshot import Snapshot
 
 _MOST_RUNNING = 8
+
+
+def path_of(worker_id: str) -> str:
+    """The address of a worker's page."""
+    return f"/workers/{quote(worker_id, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,7 @@ class WorkerRow:
 
     id: str
     name: str
+    path: str
     state: WorkerState
     tone: str
     queues: tuple[str, ...]
@@ -49,7 +56,7 @@ class Workers:
     rows: tuple[WorkerRow, ...]
 
 
-_TONES = {
+TONES = {
     WorkerState.RUNNING: "running",
     WorkerState.QUIET: "cancelled",
     WorkerState.STOPPING: "retrying",
@@ -81,8 +88,9 @@ def _row(worker: WorkerInfo, now: datetime) -> WorkerRow:
     return WorkerRow(
         id=worker.id,
         name=f"{worker.host}:{worker.pid}",
+        path=path_of(worker.id),
         state=worker.state,
-        tone=_TONES[worker.state],
+        tone=TONES[worker.state],
         queues=tuple(worker.queues),
         types=tuple(worker.types),
         busy=worker.running_count,

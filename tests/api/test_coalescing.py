@@ -290,10 +290,11 @@ async def test_many_requests_over_http_are_one_call_and_each_has_its_own_answer(
     await post(0)
     answers = await asyncio.gather(*(post(number) for number in range(20)))
 
-    assert [answer.status_code for answer in answers] == [
-        422 if number == 6 else 400 if number == 9 else 201 for number in range(20)
-    ]
-    assert [answers[number].json()["payload"] for number in (0, 5, 19)] == [0, 5, 19]
+    statuses = [answer.status_code for answer in answers]
+    # Whichever of the two with one key is first has it.
+    assert sorted(statuses.pop(5) for _ in range(2)) == [201, 422]
+    assert statuses == [201] * 7 + [400] + [201] * 10
+    assert [answers[number].json()["payload"] for number in (0, 4, 19)] == [0, 4, 19]
     assert redis_client.zcard(queue_key("default", "ready")) == 19
     assert sum(calls) == 20
     assert max(calls) > 1

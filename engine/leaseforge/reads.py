@@ -187,6 +187,13 @@ def groups(queue: str | None = None, *, offset: int = 0, limit: int = limits.MAX
     return Page(tuple(items), len(order), offset, limit)
 
 
+def group(queue: str, key: str) -> Plan[DeadGroup | None]:
+    """One group of a queue's dead jobs, or None once it holds none."""
+    check_group(key)
+    found = yield from groups_call(check_queue_name(queue), [key])
+    return found[0] if found else None
+
+
 def group_jobs(queue: str, group: str, *, offset: int = 0, limit: int = 50) -> Plan[Page[Job]]:
     """One page of a dead group's jobs, newest first, without payloads; none of a group that is not there."""
     check_queue_name(queue)

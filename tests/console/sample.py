@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from leaseforge.jobs import Attempt, Job, JobError, JobState, Options
+from leaseforge.jobs import Attempt, DeadGroup, Job, JobError, JobState, Options
 from leaseforge.queues import QueueInfo
 from leaseforge.statistics import Point, Throughput
 from leaseforge.workers import Running, WorkerInfo, WorkerState
@@ -93,6 +93,20 @@ def job(state: JobState = JobState.READY, **fields: Any) -> Job:
         "history": (),
     }
     return Job(**(values | fields))
+
+
+def dead_group(**fields: Any) -> DeadGroup:
+    values: dict[str, Any] = {
+        "queue": "billing",
+        "key": "0123456789abcdef",
+        "type": "charge_card",
+        "kind": "GatewayTimeout",
+        "message": "no answer in * s",
+        "size": 12,
+        "first_at": ago(900),
+        "last_at": ago(4),
+    }
+    return DeadGroup(**(values | fields))
 
 
 def attempt(number: int, outcome: str, *, began_s: float, ended_s: float, kind: str = "", trace: str = "") -> Attempt:

@@ -28,9 +28,9 @@ class Snapshot:
         now = datetime.fromtimestamp(read_at / 1000, UTC) if read_at else datetime.now(UTC)
         return cls(now, by_name, tuple(sorted(workers, key=lambda worker: (worker.host, worker.pid, worker.id))))
 
-    def total(self, state: JobState) -> int:
-        """Jobs in this state over all queues."""
-        return sum(queue.counts.get(state, 0) for queue in self.queues)
+    def total(self, state: JobState, queue: str = "") -> int:
+        """Jobs in this state, of one queue or over all."""
+        return sum(info.counts.get(state, 0) for info in self.queues if queue in ("", info.name))
 
     def workers_of(self, queue: str) -> tuple[WorkerInfo, ...]:
         """Workers that claim from this queue now: quiet, stopping and lost ones do not."""

@@ -40,7 +40,7 @@ def watched(request: ConsoleRequest, job_id: str) -> Watched:
 
 def place(job_id: str) -> Place:
     """Where the page stands."""
-    return Place(f"Job {job_id[:8]}", "queues", f"/live/jobs/{job_id}")
+    return Place(f"Job {job_id[:8]}", "jobs", f"/live/jobs/{job_id}")
 
 
 def _page(request: ConsoleRequest, job: Job, snapshot: Snapshot) -> view.JobPage:
@@ -83,7 +83,7 @@ async def confirm_delete(
     """Shows what would be deleted."""
     snapshot = await read_snapshot(store)
     page = _page(request, await load(store, snapshot, job_id), snapshot)
-    place = Place(f"Delete job {job_id[:8]}", "queues")
+    place = Place(f"Delete job {job_id[:8]}", "jobs")
     return console.page(request, "pages/jobs/delete.html", page, place, snapshot=snapshot)
 
 

@@ -66,6 +66,7 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
     queues = len(snapshot.queues) if snapshot else None
     workers = len(snapshot.workers) if snapshot else None
     dead = snapshot.total(JobState.DEAD) if snapshot else None
+    delayed = snapshot.total(JobState.SCHEDULED) + snapshot.total(JobState.RETRYING) if snapshot else None
 
     def item(
         label: str, path: str, icon: str, needs: Sequence[Permission], count: int | None = None, *, alarm: bool = False
@@ -76,9 +77,12 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
     return (
         *item("Overview", "/", "home", [Permission.QUEUES_READ], wrong or None, alarm=wrong > 0),
         *item("Queues", "/queues", "queues", [Permission.QUEUES_READ], queues),
+        *item("Jobs", "/jobs", "jobs", [Permission.JOBS_READ]),
+        *item("Delayed", "/delayed", "scheduled", [Permission.DELAYED_READ], delayed or None),
         *item("Dead letters", "/dead", "dead", [Permission.DLQ_READ], dead or None, alarm=bool(dead)),
         *item("Workers", "/workers", "workers", [Permission.WORKERS_READ], workers, alarm=lost > 0),
         *item("Audit", "/audit", "audit", [Permission.AUDIT_READ]),
+        *item("Account", "/account", "user", []),
     )
 
 

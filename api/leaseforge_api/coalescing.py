@@ -108,9 +108,8 @@ class Coalescing:
         finally:
             del self._lines[queue]
             # Only a cancellation leaves any: nobody may wait for ever.
-            while line:
-                requests = [*requests, *self._next(line)]
-            _refuse(requests, StoreUnavailable("the server was stopped before Redis had answered"))
+            left = [*requests, *self._everybody(line)]
+            _refuse(left, StoreUnavailable("the server was stopped before Redis had answered"))
 
     def _next(self, line: deque[_Request]) -> list[_Request]:
         """Takes from the line what one call may carry, without those who have left it."""
@@ -128,6 +127,13 @@ class Coalescing:
                 size += length
         return requests
 
+    def _everybody(self, line: deque[_Request]) -> list[_Request]:
+        """Takes all that is left from the line."""
+        requests: list[_Request] = []
+        while line:
+            requests += self._next(line)
+        return requests
+
     async def _store_together(self, queue: str, requests: Sequence[_Request]) -> None:
         """One call for all. If the script fails, each is sent on its own: only what it fails at must fail."""
         try:
@@ -138,6 +144,10 @@ class Coalescing:
                 return
             for request in requests:
                 await self._store_together(queue, [request])
+        except StoreUnavailable as error:
+            # Redis was away for as long as a request may wait for it. Those behind have waited as long, and would go on
+            # doing so, one call after the other.
+            _refuse([*requests, *self._everybody(self._lines[queue])], error)
         except Exception as error:
             _refuse(requests, error)
         else:

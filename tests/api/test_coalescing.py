@@ -175,6 +175,26 @@ async def test_what_fails_the_whole_call_reaches_all_and_the_next_call_is_not_af
     assert (await coalescing.enqueue(new_job("echo"))).is_new
 
 
+async def test_while_redis_is_away_nobody_waits_for_one_call_after_the_other(
+    coalescing: Coalescing, watched: WatchedStore
+) -> None:
+    watched.gate.clear()
+    watched.error = StoreUnavailable("away")
+    waiting = await handed_in(coalescing, jobs(1))
+    await eventually(lambda: len(watched.sent) == 1)
+    waiting += await handed_in(coalescing, jobs(500))
+    elsewhere = await handed_in(coalescing, jobs(1, queue="other"))
+    await eventually(lambda: len(watched.sent) == 2)
+    watched.gate.set()
+
+    results = await asyncio.gather(*waiting, *elsewhere, return_exceptions=True)
+
+    assert {type(one) for one in results} == {StoreUnavailable}
+    assert sizes(watched) == [1, 1]
+    watched.error = None
+    assert (await coalescing.enqueue(new_job("echo"))).is_new
+
+
 async def test_too_many_queues_is_told_to_all_of_the_queue(
     coalescing: Coalescing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,8 @@ PLOT_HEIGHT = 168
 """Pixels from the top line of the plot to its base."""
 _TOP = 8
 _STEPS = (1.0, 2.0, 5.0, 10.0)
-_TICK_MINUTES = (1, 2, 3, 5, 10, 15, 30, 60, 180, 360)
+_DAY_MINUTES = 1440
+_TICK_MINUTES = (1, 2, 3, 5, 10, 15, 30, 60, 180, 360, 720, _DAY_MINUTES, 2 * _DAY_MINUTES)
 _MAX_TICKS = 6
 
 
@@ -77,7 +78,7 @@ def line_chart(
     named = [(name, list(values)) for name, values in series]
     if len(times) < 2 or not named:
         return None
-    top, step = _scale(max(max(values) for _, values in named))
+    top, step = scale(max(max(values) for _, values in named))
     place = [[_y(value, top) for value in values] for _, values in named]
     lines = tuple(
         Line(name, path := _path(points), _area(path, len(times)), rate(values[-1]), rate(max(values)))
@@ -85,7 +86,7 @@ def line_chart(
     )
     marks = tuple(Mark(_y(step * i, top), _mark(step * i)) for i in range(round(top / step) + 1))
     return Chart(
-        label=f"{label}, {clock(times[0])[:5]} to {clock(times[-1])[:5]} UTC: "
+        label=f"{label}, {_moment(times[0], times)} to {_moment(times[-1], times)} UTC: "
         + ", ".join(f"{line.name} now {line.latest}, at most {line.peak} {unit}" for line in lines),
         unit=unit,
         width=len(times),
@@ -99,13 +100,20 @@ def line_chart(
 
 def _slots(named: list[tuple[str, list[float]]], times: Sequence[datetime], unit: str) -> Iterable[Slot]:
     for index, at in enumerate(times):
-        time = f"{clock(at)[:8]} UTC"
+        time = f"{_moment(at, times, seconds=True)} UTC"
         values = tuple(rate(values[index]) for _, values in named)
         told = "\n".join(f"{name} {value}" for (name, _), value in zip(named, values, strict=True))
         yield Slot(time, values, f"{time}, {unit}\n{told}")
 
 
-def _scale(peak: float) -> tuple[float, float]:
+def _moment(at: datetime, times: Sequence[datetime], *, seconds: bool = False) -> str:
+    """The time of day, and the day where the chart shows more than one."""
+    if times[-1] - times[0] > timedelta(hours=12):
+        return f"{at.day} {at:%b %H:%M}"
+    return clock(at)[: 8 if seconds else 5]
+
+
+def scale(peak: float) -> tuple[float, float]:
     """The top of the axis and the distance of its lines: at most five, at round values."""
     if peak <= 0:
         return 1.0, 0.5
@@ -136,17 +144,18 @@ def _area(path: str, count: int) -> str:
 
 
 def _ticks(times: Sequence[datetime]) -> tuple[Tick, ...]:
-    """Labels at full minutes of the clock, at most six."""
+    """Labels at full minutes of the clock, or at midnights of UTC, at most six."""
     first, last = times[0], times[-1]
     length = (last - first).total_seconds()
     minutes = next((m for m in _TICK_MINUTES if length / (m * 60) < _MAX_TICKS), _TICK_MINUTES[-1])
     at = first.replace(second=0, microsecond=0)
-    at -= timedelta(minutes=(at.hour * 60 + at.minute) % minutes)
+    at -= timedelta(minutes=(at.hour * 60 + at.minute) % min(minutes, _DAY_MINUTES))
     ticks: list[Tick] = []
     while at <= last:
         x = (at - first).total_seconds() / length * 100 if length else 0
         if x >= 0:
             anchor = "start" if x < 4 else "end" if x > 96 else "middle"
-            ticks.append(Tick(round(x, 2), f"{at:%H:%M}", anchor, len(ticks) % 2 == 1))
+            label = f"{at.day} {at:%b}" if minutes >= _DAY_MINUTES else f"{at:%H:%M}"
+            ticks.append(Tick(round(x, 2), label, anchor, len(ticks) % 2 == 1))
         at += timedelta(minutes=minutes)
     return tuple(ticks)

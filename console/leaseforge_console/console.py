@@ -11,6 +11,7 @@ from leaseforge_auth.identity import Identity
 from leaseforge_console import flash, htmx
 from leaseforge_console.assets import StaticFiles, asset_dir
 from leaseforge_console.paths import HOME
+from leaseforge_console.recently import Recently
 from leaseforge_console.settings import ConsoleSettings
 from leaseforge_console.templating import environment
 from leaseforge_console.views.frame import THEMES, Flash, Frame, gravity, rail
@@ -32,10 +33,11 @@ class Place:
 
 
 class Console:
-    """What all pages share: settings, templates and static files, read once."""
+    """What all pages share: settings, templates and static files, read once, and what was read lately."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
         self.settings = settings
+        self.recently = Recently()
         self.static = StaticFiles(asset_dir("static"), root_path=settings.root_path)
         self._templates = environment(settings, self.static)
         self._cookie_path = f"{settings.root_path}{HOME}"
@@ -74,11 +76,16 @@ class Console:
         body = self.fragment("partials/shared/toast.html", flash=Flash(tone, text))
         return self._answer(body, status, headers={**htmx.toast_headers(), **(headers or {})})
 
-    def go(self, request: ConsoleRequest, path: str, told: Flash | None = None) -> Response[Any]:
-        """On to another page after an action, with a message about what the action did."""
+    def go(
+        self, request: ConsoleRequest, path: str, told: Flash | None = None, *, seal: str | None = None
+    ) -> Response[Any]:
+        """On to another page after an action, with a message about what the action did.
+
+        `seal` is the form token of the session that reads it, where that is a new one.
+        """
         cookies = []
         if told is not None:
-            seal = identity_of(request).csrf_token
+            seal = seal or identity_of(request).csrf_token
             cookies = [flash.cookie(told, seal=seal, path=self._cookie_path, secure=self.settings.secure)]
         return htmx.go(request, self.settings.root_path, path, cookies)
 
@@ -89,7 +96,7 @@ class Console:
     def after_confirmation(self, request: ConsoleRequest, fallback: str) -> str:
         """Back to the page a dialog was opened on; from a confirmation that was a page of its own, to `fallback`."""
         on_screen = htmx.page_on_screen(request, self.settings.root_path)
-        return on_screen if on_screen and on_screen != request.scope["path"] else fallback
+        return on_screen if on_screen and on_screen.partition("?")[0] != request.scope["path"] else fallback
 
     def theme_cookie(self, theme: str) -> Cookie:
         """Remembers the user's choice of light, dark, or whatever the system says."""

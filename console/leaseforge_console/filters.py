@@ -35,6 +35,14 @@ def rate(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{round(value):,}"
 
 
+def percent(part: float) -> str:
+    """A share of 0 to 1: `0 %`, `0.3 %`, `18 %`; never 0 or 100 that is not."""
+    value = part * 100
+    if value in (0, 100):
+        return f"{value:.0f} %"
+    return f"{value:.0f} %" if 10 <= value < 99.5 else f"{min(max(value, 0.1), 99.9):.1f} %"
+
+
 def size(count: int) -> str:
     """Bytes: `212 B`, `1.2 KiB`, `3.4 MiB`."""
     if count < 1024:
@@ -103,5 +111,5 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 FILTERS = {
     filter_.__name__: filter_
-    for filter_ in (number, compact, rate, size, span, relative, exact, clock, machine, short, plural, visible)
+    for filter_ in (number, compact, rate, percent, size, span, relative, exact, clock, machine, short, plural, visible)
 }

@@ -18,6 +18,7 @@ from leaseforge_console import errors
 from leaseforge_console.console import Console
 from leaseforge_console.live import Live
 from leaseforge_console.pages import (
+    account,
     audit,
     dead,
     delayed,
@@ -26,11 +27,16 @@ from leaseforge_console.pages import (
     jobs,
     live,
     login,
+    metrics,
     overview,
+    own_tokens,
     preferences,
     queue,
     queues,
     static,
+    tokens,
+    user_access,
+    users,
     worker,
     workers,
 )
@@ -67,9 +73,37 @@ _PAGES = [
     worker.resume_worker,
     worker.confirm_stop,
     worker.stop_worker,
+    metrics.show_metrics,
     find.find,
     audit.show_audit,
     audit.export_audit,
+    account.show_account,
+    account.change_password,
+    account.end_session,
+    account.confirm_logout,
+    account.log_out_everywhere,
+    own_tokens.ask_for_token,
+    own_tokens.make_token,
+    own_tokens.confirm_revoke,
+    own_tokens.revoke_token,
+    users.show_users,
+    users.ask_for_user,
+    users.make_user,
+    users.show_user,
+    users.change_roles,
+    users.enable_user,
+    users.end_session,
+    user_access.confirm_disable,
+    user_access.disable_user,
+    user_access.confirm_password,
+    user_access.make_password,
+    user_access.confirm_logout,
+    user_access.log_out_everywhere,
+    user_access.confirm_delete,
+    user_access.delete_user,
+    tokens.show_tokens,
+    tokens.confirm_revoke,
+    tokens.revoke_token,
     preferences.choose_theme,
     login.show_login,
     login.log_in,
@@ -84,6 +118,7 @@ _PAGES = [
     live.watch_dead_jobs,
     live.watch_workers,
     live.watch_worker,
+    live.watch_metrics,
 ]
 
 
@@ -103,7 +138,8 @@ class ConsolePart:
 def console_part(settings: ConsoleSettings) -> ConsolePart:
     """Reads templates and static files once and builds everything the factory needs.
 
-    The application provides the dependencies `store`, `accounts`, `sessions` and `client_address`.
+    The application provides the dependencies `store`, `accounts`, `users`, `sessions`, `api_tokens`, `sso` and
+    `client_address`.
     """
     console = Console(settings)
 

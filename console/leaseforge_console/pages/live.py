@@ -12,7 +12,7 @@ from leaseforge_auth.guards import PASSIVE, permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import Live
-from leaseforge_console.pages import dead, delayed, job, jobs, overview, queue, queues, worker, workers
+from leaseforge_console.pages import dead, delayed, job, jobs, metrics, overview, queue, queues, worker, workers
 from leaseforge_console.stream import stream
 from leaseforge_console.views.asked import Asked
 
@@ -115,3 +115,16 @@ async def watch_worker(
 ) -> Stream:
     """Updates of one worker's page."""
     return stream(request, console, live, worker.watched(worker_id))
+
+
+@get("/live/metrics", **permission(Permission.METRICS_READ, **_PASSIVE))
+async def watch_metrics(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    seconds: FromQuery[int] = 0,
+    queue: FromQuery[str] = "",
+    order: FromQuery[str] = "",
+) -> Stream:
+    """Updates of the Metrics page."""
+    return stream(request, console, live, metrics.watched(console.recently, metrics.chosen(seconds, queue, order)))

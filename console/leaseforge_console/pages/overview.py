@@ -16,6 +16,7 @@ from leaseforge_console.live import Topic, read_snapshot
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import overview
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.trends import step_of
 
 _CHOICES = frozenset(seconds for seconds, _ in overview.RANGES)
 _DEFAULT = overview.RANGES[0][0]
@@ -23,7 +24,7 @@ _DEFAULT = overview.RANGES[0][0]
 
 async def load(store: Store, _snapshot: Snapshot, seconds: int) -> Throughput:
     """The throughput of all queues."""
-    return await store.run(statistics.throughput(seconds=seconds))
+    return await store.run(statistics.throughput(seconds=seconds, step=step_of(seconds)))
 
 
 def watched(seconds: int) -> Watched:

@@ -1,22 +1,19 @@
 """The Overview: what is wrong, how many jobs are where, how fast they go, what runs longest."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-from itertools import groupby
 
 from leaseforge.jobs import JobState
-from leaseforge.statistics import Point, Throughput
+from leaseforge.statistics import Throughput
 from leaseforge.workers import WorkerState
-from leaseforge_console.charts import Chart, line_chart
+from leaseforge_console.charts import Chart
 from leaseforge_console.filters import plural
 from leaseforge_console.views.notices import Notice, notices
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.trends import THROUGHPUT, per_second
 
 RANGES = ((900, "15 min"), (3600, "1 h"))
 """Seconds of throughput on show, and their names."""
 _MOST_ROWS = 8
-_MOST_POINTS = 90
 _ORDER = (
     JobState.READY,
     JobState.RUNNING,
@@ -105,28 +102,8 @@ def build(snapshot: Snapshot, throughput: Throughput, seconds: int) -> Overview:
 
 
 def throughput_chart(throughput: Throughput, snapshot: Snapshot) -> Chart | None:
-    """Jobs per second; the step that has not ended yet is left out, it would look like a drop.
-
-    A long time is drawn in longer steps, cut at the same instants whenever it is looked at.
-    """
-    together = max(1, -(-len(throughput.points) // _MOST_POINTS))
-    step_s = throughput.step_s * together
-    ended = [point for point in throughput.points if point.at + timedelta(seconds=throughput.step_s) <= snapshot.now]
-    groups = [list(group) for _, group in groupby(ended, key=lambda point: point.at.timestamp() // step_s)]
-    whole = [group for group in groups if len(group) == together]
-
-    def per_second(count: Callable[[Point], int]) -> list[float]:
-        return [sum(map(count, group)) / step_s for group in whole]
-
-    return line_chart(
-        "Jobs per second",
-        (
-            ("completed", per_second(lambda point: point.completed)),
-            ("enqueued", per_second(lambda point: point.enqueued)),
-            ("failed", per_second(lambda point: point.failed)),
-        ),
-        [group[0].at for group in whole],
-    )
+    """Jobs per second that came, ended well, and failed."""
+    return per_second("Jobs per second", THROUGHPUT, throughput, snapshot)
 
 
 def _backlog(snapshot: Snapshot) -> tuple[Backlog, ...]:

@@ -188,6 +188,8 @@ class RowCase:
             case Event.PURGE:
                 shown = line.run(script_call("purge", line.name, 1, line.now_ms(), "-inf", 0))
                 return str(shown[0])
+            case Event.PURGE_DEAD:
+                return str(line.run(script_call("purge_dead", line.name, line.now_ms() + 1, 200))[0])
         return self._fire_operation(event)
 
     def _fire_settlement(self, outcome: Outcome) -> str:
@@ -246,6 +248,7 @@ class RowCase:
 
 _OPERATIONS: Mapping[Event, Callable[..., Any]] = {
     Event.CANCEL: operations.cancel,
+    Event.PROMOTE_JOB: operations.promote,
     Event.RETRY: operations.retry,
     Event.REQUEUE: operations.requeue,
 }

@@ -159,7 +159,7 @@ class Search:
                 continue
             after = self._apply(event, job, facts)
             yield _name(event, facts), is_fair, after
-            if event in (Event.CANCEL, Event.RETRY, Event.REQUEUE) and after != job:
+            if event in OPERATIONS and after != job:
                 again = self._apply(event, after, (facts - {When.NEW_OPERATION}) | {When.SAME_OPERATION})
                 if again != after:
                     raise Violation(f"{event} sent twice did something twice")
@@ -225,8 +225,12 @@ def _events(job: Job) -> Iterator[tuple[Event, frozenset[When], bool]]:
     for time in (When.NOW, When.LATER):
         yield Event.ENQUEUE, frozenset({time}), False
         yield Event.PROMOTE, frozenset({time}), True
-    for event in (Event.CANCEL, Event.RETRY, Event.REQUEUE, Event.DELETE, Event.PURGE, Event.TRIM):
+    for event in (*OPERATIONS, Event.DELETE, Event.PURGE, Event.PURGE_DEAD, Event.TRIM):
         yield event, frozenset({When.NEW_OPERATION}), False
+
+
+OPERATIONS = (Event.PROMOTE_JOB, Event.CANCEL, Event.RETRY, Event.REQUEUE)
+"""What operators do to one job, under an id that makes it happen once."""
 
 
 def _name(event: Event, facts: frozenset[When]) -> str:
@@ -291,7 +295,7 @@ def _judge_step(before: Job, after: Job, row: Row, facts: set[When] | frozenset[
         raise Violation(f"{event} took a job from a worker whose lease holds")
     if event in SETTLING and after != before and before.accepted:
         raise Violation("a second result was accepted under one token")
-    operator = event in (Event.RETRY, Event.REQUEUE, Event.DELETE, Event.TRIM)
+    operator = event in (Event.RETRY, Event.REQUEUE, Event.DELETE, Event.PURGE_DEAD, Event.TRIM)
     if before.state in ENDED and after.state is not before.state and not operator:
         raise Violation(f"{event} changed a job that had ended as {before.state}")
     if before.state is State.GONE and after.state is not State.GONE and event is not Event.ENQUEUE:

@@ -26,6 +26,7 @@ class Event(StrEnum):
 
     ENQUEUE = "enqueue"
     PROMOTE = "promote"
+    PROMOTE_JOB = "promote_job"
     CLAIM = "claim"
     ADOPT = "adopt"
     RENEW = "renew"
@@ -41,6 +42,7 @@ class Event(StrEnum):
     REQUEUE = "requeue"
     DELETE = "delete"
     PURGE = "purge"
+    PURGE_DEAD = "purge_dead"
     TRIM = "trim"
 
 
@@ -203,11 +205,15 @@ def _operated() -> list[Row]:
         *(_row(Event.DELETE, state, State.GONE, "ok") for state in (*WAITING, *ENDED)),
         *_stays(Event.DELETE, (State.RUNNING,), "conflict"),
         _row(Event.PURGE, State.READY, State.GONE, "1"),
+        _row(Event.PURGE_DEAD, State.DEAD, State.GONE, "1"),
+        _row(Event.PROMOTE_JOB, State.SCHEDULED, State.READY, "ok", [new], [Effect.LAST_PLACE]),
+        _row(Event.PROMOTE_JOB, State.RETRYING, State.READY, "ok", [new], [Effect.LAST_PLACE]),
+        *_stays(Event.PROMOTE_JOB, (State.READY, State.RUNNING, *ENDED), "conflict", new),
     ]
     replayed = [Effect.NEW_BUDGETS, Effect.LAST_PLACE]
     rows += [_row(Event.RETRY, State.DEAD, State.READY, "ok", [new], replayed)]
     rows += [_row(Event.REQUEUE, state, State.READY, "ok", [new], replayed) for state in ENDED]
-    for event in (Event.CANCEL, Event.RETRY, Event.REQUEUE):
+    for event in (Event.PROMOTE_JOB, Event.CANCEL, Event.RETRY, Event.REQUEUE):
         rows += _stays(event, STORED, "already_done", again)
         rows += _stays(event, (State.GONE,), "not_found", new)
     return [*rows, *_stays(Event.DELETE, (State.GONE,), "not_found")]

@@ -112,6 +112,15 @@ async def promote_job(door: Door, line: LiveQueue) -> None:
     assert line.ready() == [job_id]
 
 
+async def purge_dead(door: Door, line: LiveQueue) -> None:
+    job_id = line.add()
+    line.settle(line.claim_one(), Outcome.FAIL, error_kind="Broken", permanent="told_so")
+
+    assert (await door.run(operations.purge_dead(line.name, before_ms=line.now_ms() + 1))).removed == 0
+
+    assert not line.raw.exists(line.record_key(job_id))
+
+
 SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     requeue: {"requeue"},
     cancel: {"cancel"},
@@ -121,6 +130,7 @@ SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     add_up: {"lead", "roll", "add_stats"},
     command: {"command_worker"},
     promote_job: {"promote_job"},
+    purge_dead: {"purge_dead"},
     bulk_operations: {
         "bulk_create",
         "bulk_collect",

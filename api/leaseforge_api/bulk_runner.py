@@ -6,7 +6,6 @@ Everything it knows is in Redis too, so another process goes on within seconds w
 import asyncio
 import secrets
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -20,7 +19,7 @@ from leaseforge.bulk_records import BulkOperation, BulkState, count_fields, foun
 from leaseforge.bulk_work import Work
 from leaseforge.errors import LeaseforgeError, ScriptFault
 from leaseforge.store import Store
-from leaseforge_auth.audit.entries import MAX_REASON, Entry, Result, Step
+from leaseforge_api.bulk_endings import ending
 from leaseforge_auth.audit.trail import AuditTrail
 
 OFFICE_S = 4.0
@@ -204,7 +203,7 @@ class BulkRunner:
         operation = hand.work.operation
         is_over = operation.state in _ENDS
         if operation.run > operation.reported:
-            await self._trail.append(_ending(hand.work))
+            await self._trail.append(ending(hand.work))
             log.info(events.BULK_ENDED, operation=operation.id, state=operation.state, done=hand.work.counts().done)
             await self._note(hand, operation.state, reported=str(operation.run))
         if is_over:
@@ -241,31 +240,3 @@ class BulkRunner:
             operation.id, {}, term=self._term, before=operation.state, after=operation.state, is_over=True
         )
         await self._store.run(call)
-
-
-def _ending(work: Work) -> Entry:
-    """What the audit trail says of a run that is over. The same run gives the same id: told twice it stays one."""
-    operation, counts = work.operation, work.counts()
-    is_good = operation.state is not BulkState.FAILED
-    detail = {
-        "state": operation.state,
-        "action": operation.order.action,
-        "total": counts.total,
-        "done": counts.done,
-        "changed": counts.changed,
-        "gone": counts.gone,
-        "failed": dict(counts.failed),
-    }
-    return Entry(
-        id=uuid.uuid5(uuid.NAMESPACE_OID, f"{operation.id} {operation.run} {operation.state}").hex,
-        step=Step.OUTCOME,
-        at_ms=0,
-        action="bulk.run",
-        user=operation.run_by or "",
-        target=operation.id,
-        reason=operation.run_reason[:MAX_REASON],
-        began_at_ms=round(operation.started_at.timestamp() * 1000) if operation.started_at else 0,
-        result=Result.OK if is_good else Result.FAILED,
-        status=200 if is_good else 500,
-        detail=detail | ({"error": operation.error} if operation.error else {}),
-    )

@@ -1,92 +1,21 @@
-"""Bulk operations over HTTP and the runner that carries them out, on a clock of the tests' own where pace matters."""
+"""Bulk operations over HTTP: asked for, looked at, run, paused, aborted, and refused."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from leaseforge import bulk, operations, reads
-from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_api.bulk_runner import BulkRunner
-from leaseforge_auth.audit.calls import read_on
-from leaseforge_auth.audit.chain import Chain
-from leaseforge_auth.audit.entries import Entry, Result, Step, decode
-from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.roles import Role
-from tests.api.conftest import SECRET, Bearer, Client
-from tests.api.support import claim_job, kill_job, settle
+from tests.api.bulk.support import ask, kill_many, replays, shown, step
+from tests.api.conftest import Bearer, Client
+from tests.api.support import claim_job, kill_job
 from tests.support import eventually
 
 NOWHERE = "0" * 32
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def runner(store: Store, clock: Clock) -> BulkRunner:
-    return BulkRunner(store, AuditTrail(store, Chain([SECRET]), keep=1000), clock=clock)
-
-
-@pytest.fixture
-async def client(app: Any, bearer: Bearer) -> Any:
-    """The application without its own runner: the tests let one work step by step."""
-    from tests.api.conftest import browse
-
-    async with browse(app) as connected:
-        yield connected
-
-
-@pytest.fixture
-def operator(bearer: Bearer) -> dict[str, str]:
-    return bearer(Role.OPERATOR)
-
-
-async def ask(client: Client, headers: Mapping[str, str], action: str, *, status: int = 202, **more: Any) -> Any:
-    """Asks for an operation; the answer's JSON."""
-    wanted = more.pop("filter", {"queue": "default"})
-    answer = await client.post("/api/bulk", json={"action": action, "filter": wanted, **more}, headers=headers)
-    assert answer.status_code == status, answer.text
-    return answer.json()
-
-
-async def step(client: Client, headers: Mapping[str, str], made: Any, verb: str, *, status: int = 200) -> Any:
-    answer = await client.post(f"/api/bulk/{made['id']}/{verb}", json={"reason": "told so"}, headers=headers)
-    assert answer.status_code == status, answer.text
-    return answer.json()
-
-
-async def shown(client: Client, headers: Mapping[str, str], made: Any) -> Any:
-    answer = await client.get(f"/api/bulk/{made['id']}", headers=headers)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-async def replays(store: Store, ids: list[str]) -> list[int]:
-    return [(await store.run(reads.job(job_id))).replays for job_id in ids]
-
-
-async def kill_many(store: Store, count: int) -> list[str]:
-    return [await kill_job(store) for _ in range(count)]
-
-
-async def audited(store: Store) -> list[Entry]:
-    return [decode(stored.body) for stored in (await store.run(read_on(0))).entries]
 
 
 async def test_from_asking_to_done(client: Client, store: Store, operator: dict[str, str], runner: BulkRunner) -> None:
@@ -158,169 +87,6 @@ async def test_what_was_done_to_by_hand_meanwhile_is_passed_over(
     counts = (await shown(client, operator, made))["counts"]
     assert counts == {"total": 3, "done": 1, "skipped": {"changed": 1, "gone": 1}, "failed": {}, "left": 0}
     assert await replays(store, [kept, changed]) == [1, 1]
-
-
-async def test_the_audit_trail_has_each_step_and_how_a_run_ended(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner
-) -> None:
-    await kill_many(store, 2)
-    made = await ask(client, operator, "retry", reason="back again")
-    await runner.turn()
-    await step(client, operator, made, "run")
-    for _ in range(4):
-        await runner.turn()
-
-    entries = await audited(store)
-
-    assert [(entry.action, entry.step) for entry in entries] == [
-        ("bulk.create", Step.INTENT),
-        ("bulk.create", Step.OUTCOME),
-        ("bulk.run", Step.INTENT),
-        ("bulk.run", Step.OUTCOME),
-        ("bulk.run", Step.OUTCOME),
-    ]
-    assert entries[0].reason == "back again"
-    assert entries[1].detail == {"operation": made["id"], "action": "retry", "filter": {"queue": "default"}}
-    assert entries[3].detail["total"] == 2
-    end = entries[4]
-    assert (end.user, end.target, end.reason, end.result) == ("operator", made["id"], "told so", Result.OK)
-    assert (end.detail["state"], end.detail["done"], end.detail["total"]) == ("done", 2, 2)
-
-
-async def test_an_aborted_run_is_told_with_what_it_had_done(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, redis_client: Any
-) -> None:
-    ids = await kill_many(store, 10)
-    made = await ask(client, operator, "retry", rate_per_second=20)
-    await runner.turn()
-    await step(client, operator, made, "run")
-    await runner.turn()
-
-    aborted = await step(client, operator, made, "abort")
-    done = sum(await replays(store, ids))
-    for _ in range(3):
-        await runner.turn()
-
-    assert 0 < done < 10
-    assert (aborted["state"], aborted["counts"]["done"], aborted["counts"]["left"]) == ("aborted", done, 10 - done)
-    assert await shown(client, operator, made) == aborted
-    assert (await audited(store))[-1].detail["done"] == done
-    assert sum(await replays(store, ids)) == done
-    assert redis_client.keys("lf:{default}:bulk*") == []
-    assert redis_client.zcard("lf:{sys}:bulk-alive") == 0
-
-
-async def test_pace_is_kept_and_a_pause_holds(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, clock: Clock
-) -> None:
-    ids = await kill_many(store, 40)
-    made = await ask(client, operator, "retry", rate_per_second=20)
-    await runner.turn()
-    await step(client, operator, made, "run")
-    began = clock.now
-    for _ in range(200):
-        wait_s = await runner.turn()
-        done = sum(await replays(store, ids))
-        assert done <= 20 * (clock.now - began) + 3
-        if done >= 20:
-            break
-        clock.now += max(wait_s, 0.01)
-    assert clock.now - began <= 1.5
-
-    paused = await step(client, operator, made, "pause")
-    clock.now += 100
-    await runner.turn()
-    assert sum(await replays(store, ids)) == paused["counts"]["done"] == done
-    assert (await step(client, operator, made, "run"))["runs"] == 2
-    for _ in range(200):
-        clock.now += max(await runner.turn(), 0.01)
-
-    assert (await shown(client, operator, made))["state"] == "done"
-    assert await replays(store, ids) == [1] * 40
-
-
-async def test_too_many_failures_stop_it_and_it_can_be_run_on(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, clock: Clock
-) -> None:
-    ids = await kill_many(store, 60)
-    made = await ask(client, operator, "retry", rate_per_second=20, stop_at_failure_rate=0.5)
-    await runner.turn()
-    await step(client, operator, made, "run")
-    for _ in range(300):
-        clock.now += max(await runner.turn(), 0.01)
-        while await fail_one(store):
-            pass
-        if (await shown(client, operator, made))["state"] == "stopped":
-            break
-
-    stopped = await shown(client, operator, made)
-    assert stopped["state"] == "stopped"
-    assert stopped["error"] == "100% of the jobs it let run once more failed again"
-    assert stopped["outcomes"]["failed_again"] >= 20
-    assert 20 <= stopped["counts"]["done"] < 60
-    await runner.turn()
-    assert (await audited(store))[-1].detail["state"] == "stopped"
-    assert sum(await replays(store, ids)) == stopped["counts"]["done"]
-
-    await step(client, operator, made, "run")
-    for _ in range(300):
-        clock.now += max(await runner.turn(), 0.01)
-    assert (await shown(client, operator, made))["state"] == "done"
-    assert await replays(store, ids) == [1] * 60
-
-
-async def fail_one(store: Store) -> bool:
-    """Lets the first ready job fail for good; False if there is none."""
-    from leaseforge import exchanges
-    from tests.api.support import NUMBERS, RUN_ID
-
-    exchanged = await store.run(
-        exchanges.exchange("default", run_id=RUN_ID, number=next(NUMBERS), lease_ms=60_000, want=1)
-    )
-    for claimed in exchanged.claimed:
-        await settle(store, claimed, Outcome.FAIL, error_kind="Again", max_attempts=1)
-    return bool(exchanged.claimed)
-
-
-async def test_two_runners_take_turns_by_the_office(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, redis_client: Any
-) -> None:
-    ids = await kill_many(store, 30)
-    made = await ask(client, operator, "retry", rate_per_second=100)
-    other = BulkRunner(store, AuditTrail(store, Chain([SECRET]), keep=1000))
-    await runner.turn()
-    assert await other.turn() == 1.0
-    await step(client, operator, made, "run")
-    await runner.turn()
-    before = sum(await replays(store, ids))
-    assert 0 < before < 30
-
-    redis_client.hset("lf:{sys}:office:bulk", "till", 0)  # the first one has died
-    while (await shown(client, operator, made))["state"] != "done":
-        await other.turn()
-
-    assert await replays(store, ids) == [1] * 30
-    assert (await shown(client, operator, made))["counts"]["done"] == 30
-
-
-async def test_a_foreign_key_in_the_queue_ends_the_operation_and_says_so(
-    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, redis_client: Any
-) -> None:
-    await kill_many(store, 2)
-    made = await ask(client, operator, "retry")
-    await runner.turn()
-    await step(client, operator, made, "run")
-    redis_client.set("lf:{default}:scheduled", "foreign")
-
-    await runner.turn()
-
-    failed = await shown(client, operator, made)
-    assert failed["state"] == "failed"
-    assert "WRONGTYPE" in failed["error"]
-    redis_client.delete("lf:{default}:scheduled")
-    for _ in range(2):
-        await runner.turn()
-    assert (await audited(store))[-1].result is Result.FAILED
 
 
 async def test_the_same_idempotency_key_makes_one_operation(

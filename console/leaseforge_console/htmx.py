@@ -36,3 +36,8 @@ def go(request: Request[Any, Any, Any], root_path: str, path: str, cookies: list
 def toast_headers() -> dict[str, str]:
     """Puts the answer, one toast, among the messages instead of where the request wanted its answer."""
     return {"HX-Retarget": "#toasts", "HX-Reswap": "beforeend", "HX-Reselect": ".toast"}
+
+
+def ask_again_headers() -> dict[str, str]:
+    """Puts the answer, a confirmation, in the place of the one that was sent."""
+    return {"HX-Retarget": "#confirm", "HX-Reselect": "#confirm", "HX-Reswap": "outerMorph"}

@@ -63,6 +63,21 @@ async def stranger(app: Litestar, _clean: None) -> AsyncIterator[Visitor]:
 
 
 @pytest.fixture
+async def another(app: Litestar) -> AsyncIterator[Callable[[], Visitor]]:
+    """Opens further browsers, each with cookies of its own."""
+    clients: list[httpx.AsyncClient] = []
+
+    def browser() -> Visitor:
+        transport = httpx.ASGITransport(app=cast(Any, app), raise_app_exceptions=False)
+        clients.append(httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1"))
+        return Visitor(clients[-1])
+
+    yield browser
+    for client in clients:
+        await client.aclose()
+
+
+@pytest.fixture
 async def visit(stranger: Visitor, store: Store) -> Callable[[Role], Any]:
     """Logs somebody with a role in: `await visit(Role.OPERATOR)`."""
 

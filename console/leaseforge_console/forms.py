@@ -1,0 +1,45 @@
+"""What a form sent, field by field: texts, and choices of which several may be ticked."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from leaseforge.errors import BadInput, FieldProblem
+from leaseforge_console.console import ConsoleRequest
+
+MAX_TEXT = 1_000
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Sent:
+    """The fields of a form. Values are texts; a field that is missing counts as empty."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def text(self, name: str) -> str:
+        """The field's text as it was typed. Raises BadInput for one that no field of ours takes."""
+        value = next((value for field, value in self._pairs if field == name), "")
+        if len(value) > MAX_TEXT:
+            raise BadInput([FieldProblem(name, f"must be {MAX_TEXT:,} characters at most")])
+        return value
+
+    def ticked(self, name: str, choices: type[Choice]) -> tuple[Choice, ...]:
+        """What was ticked, each once. Raises BadInput for what is no choice."""
+        values = dict.fromkeys(value for field, value in self._pairs if field == name and value)
+        try:
+            return tuple(choices(value) for value in values)
+        except ValueError as error:
+            raise BadInput([FieldProblem(name, "holds what is no choice")]) from error
+
+
+async def sent_by(request: ConsoleRequest) -> Sent:
+    """What the form of this request sent; files are left out."""
+    form = await request.form()
+    return Sent([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
+
+
+def by_field(error: BadInput) -> dict[str, str]:
+    """The problems as forms show them: a sentence for each field."""
+    return {problem.field: f"{problem.message[:1].upper()}{problem.message[1:]}." for problem in error.problems}

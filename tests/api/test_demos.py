@@ -61,7 +61,7 @@ class Site:
 
     def is_ready(self, url: str) -> bool:
         try:
-            return httpx.get(f"{url}/ready", timeout=5).json() == {"status": "ready", "redis": "ok"}
+            return bool(httpx.get(f"{url}/ready", timeout=5).json() == {"status": "ready", "redis": "ok"})
         except httpx.HTTPError:
             return False
 

@@ -14,10 +14,12 @@ from leaseforge import attempts, exchanges, operations, outbox, reads, statistic
 from leaseforge.calls import Plan
 from leaseforge.errors import LeaseforgeError, StoreError
 from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement
+from leaseforge.filters import Filter
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.queues import QueueInfo
 from leaseforge.reads import Page
 from leaseforge.requests import new_job
+from leaseforge.searching import search
 from leaseforge.workers import WorkerReport, WorkerState
 
 Transcript = list[tuple[str, Any]]
@@ -213,7 +215,17 @@ class _Flow:
         self.say("register", told)
         self.say("confirm", (yield from exchanges.register_worker(report, heard=told.command_id)))
         self.say("workers", [worker.id for worker in (yield from reads.workers()).items])
+        self.say("worker", (yield from reads.worker("w1")).id)
         self.say("deregister", (yield from exchanges.deregister_worker("w1", [self.queue])))
+        dead = Filter(states=(JobState.DEAD,), error="BAD_")
+        for asked in (Filter(), Filter(type="stays"), dead):
+            found = yield from search(replace(asked, queue=self.queue), limit=100)
+            self.say("search", (sorted(job.type for job in found.items), found.total, found.searched, found.next))
+        later = yield from self.add("later", delay_ms=60_000)
+        self.say("promote", (yield from operations.promote(later, operation="op-5")))
+        self.say("promote again", (yield from operations.promote(later, operation="op-5")))
+        yield from self.refusal("promote a ready one", operations.promote(later, operation="op-6"))
+        self.say("purge the dead", (yield from operations.purge_dead(self.queue, before_ms=2**50)))
 
     def _plain(self, value: Any) -> Any:
         """An answer without what differs from run to run: ids become names, times and tokens go."""

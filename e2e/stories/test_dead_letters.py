@@ -48,6 +48,8 @@ def test_from_a_group_to_its_jobs_one_put_back_and_one_deleted(
     page.goto(f"{console.url}/console/dead/jobs?queue={queue}")
     page.locator(f"#job-{second} a").first.click()
     expect(page.get_by_role("region", name="Last error")).to_contain_text("DemoFailure")
+    page.get_by_role("link", name="Jobs that failed alike").click()
+    expect(page.locator("#dead-head")).to_contain_text("1 job that failed alike")
 
 
 @pytest.mark.usefixtures("worker")

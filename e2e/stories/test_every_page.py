@@ -23,9 +23,10 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     wait_for_state(product, running, JobState.RUNNING)
     console = visit(width=width)
     states = [f"/queues/shown?state={state.value}" for state in JobState]
+    lists = ["/jobs", "/delayed", "/dead", "/dead/jobs", "/dead/jobs?type=none", "/dead/purge", f"/dead/{dead}/delete"]
     jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
 
-    for path in ["", "/queues", "/queues/shown?state=dead", *jobs, "/workers", "/find", "/queues/shown/purge"]:
+    for path in ["", "/queues", "/queues/shown?state=dead", *jobs, "/workers", "/find", "/queues/shown/purge", *lists]:
         console.open(path)
         expect(console.heading()).to_be_visible()
         console.watch.check()

@@ -98,6 +98,14 @@ async def test_jobs_are_narrowed_by_queue_type_and_words_of_the_error(operator: 
     assert "0 found · searched 3 of 3 jobs" in words(by_type)
 
 
+async def test_a_dead_job_leads_to_those_that_failed_alike(operator: Visitor, store: Store) -> None:
+    job_id = await kill_job(store, "billing")
+
+    page = (await operator.get(f"/console/jobs/{job_id}")).text
+
+    assert (await group_path(store, "billing")).replace("&", "&amp;") in page
+
+
 async def test_long_lists_are_paged_from_place_to_place(operator: Visitor, store: Store) -> None:
     ids = {await kill_job(store, "billing") for _ in range(53)}
 

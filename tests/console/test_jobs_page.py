@@ -69,6 +69,13 @@ async def test_what_was_searched_is_told_and_the_page_stands_still(operator: Vis
     assert "sse:connect" not in page
 
 
+@pytest.mark.parametrize("path", ["jobs?type=x", "delayed?tag=x", "dead/jobs?text=x", "dead/jobs?within=900"])
+async def test_searches_are_not_watched(operator: Visitor, store: Store, path: str) -> None:
+    await enqueue(store)
+
+    assert (await operator.get(f"/console/live/{path}")).status_code == 400
+
+
 async def test_a_search_stops_after_five_thousand_jobs_and_goes_on_from_there(operator: Visitor, store: Store) -> None:
     await enqueue(store, count=5_100)
     [wanted] = await enqueue(store, type="needle")

@@ -69,7 +69,7 @@ def watched_jobs(asked: Asked) -> Watched:
         found, group = data
         return view.jobs(found, group, asked, snapshot)
 
-    return Watched(Topic(load_jobs, (asked,)), "live/dead_jobs.html", _jobs_place(asked), build)
+    return Watched(Topic(load_jobs, (asked.standing(),)), "live/dead_jobs.html", _jobs_place(asked), build)
 
 
 @get("/dead", dependencies=ASKED, **permission(Permission.DLQ_READ))

@@ -45,7 +45,7 @@ def watched(asked: Asked) -> Watched:
     def build(snapshot: Snapshot, found: Any) -> view.Delayed:
         return view.build(found, asked, snapshot)
 
-    return Watched(Topic(load, (asked,)), "live/delayed.html", _place(asked), build)
+    return Watched(Topic(load, (asked.standing(),)), "live/delayed.html", _place(asked), build)
 
 
 @get("/delayed", dependencies=ASKED, **permission(Permission.DELAYED_READ))

@@ -36,7 +36,7 @@ def watched(asked: Asked) -> Watched:
     def build(snapshot: Snapshot, found: Any) -> view.Jobs:
         return view.build(found, asked, snapshot)
 
-    return Watched(Topic(load, (asked,)), "live/jobs.html", _place(asked), build)
+    return Watched(Topic(load, (asked.standing(),)), "live/jobs.html", _place(asked), build)
 
 
 @get("/jobs", dependencies=ASKED, **permission(Permission.JOBS_READ))

@@ -79,6 +79,12 @@ class Asked:
         given = {name: value for name, value in asdict(self).items() if value}
         return f"?{urlencode(given)}" if given else ""
 
+    def standing(self) -> "Asked":
+        """Itself, for a live page. Raises BadInput for a search: that reads thousands of jobs each time."""
+        if self.looks:
+            raise BadInput([FieldProblem("type, tag, text, within", "are searched for once, not watched")])
+        return self
+
     def at(self, place: str) -> "Asked":
         """The same, from another place on."""
         return replace(self, place=place)

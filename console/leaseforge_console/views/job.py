@@ -6,6 +6,7 @@ from datetime import datetime
 from leaseforge.jobs import Attempt, Job, JobError, JobState
 from leaseforge_console.filters import NOTHING, exact, span
 from leaseforge_console.payloads import Shown, show
+from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.queue import failures, told_when
 
 _OUTCOMES = {
@@ -59,6 +60,7 @@ class AttemptRow:
 class JobPage:
     """The page. `payload` is None when there is none or the role may not read it (`payload_hidden`).
 
+    `group_path` leads to the dead jobs that failed alike.
     `operation` names an action on exactly this revision: pressed twice, or by two people, it is done once.
     """
 
@@ -71,6 +73,8 @@ class JobPage:
     when_exact: str
     can_retry: bool
     can_delete: bool
+    is_delayed: bool
+    group_path: str | None
     operation: str
     error: JobError | None
     traceback: str
@@ -114,6 +118,8 @@ def build(job: Job, now: datetime, *, may_read_payload: bool) -> JobPage:
         when_exact=exact(at) if at else "",
         can_retry=job.state is JobState.DEAD,
         can_delete=job.state is not JobState.RUNNING,
+        is_delayed=job.state in (JobState.SCHEDULED, JobState.RETRYING),
+        group_path=_group_path(job),
         operation=f"rev-{job.rev}",
         error=job.error,
         traceback=failed.traceback if failed and job.error else "",
@@ -133,6 +139,13 @@ def build(job: Job, now: datetime, *, may_read_payload: bool) -> JobPage:
         tags=job.tags,
         trace_id=job.traceparent.split("-")[1] if job.traceparent and job.traceparent.count("-") == 3 else None,
     )
+
+
+def _group_path(job: Job) -> str | None:
+    """To the jobs that failed alike."""
+    if job.state is not JobState.DEAD or not job.group:
+        return None
+    return "/dead/jobs" + Asked(queue=job.queue, group=job.group).query()
 
 
 def _attempt(attempt: Attempt) -> AttemptRow:

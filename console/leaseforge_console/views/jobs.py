@@ -7,6 +7,7 @@ from leaseforge.searching import Found
 from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
+from leaseforge_console.views.queue import TABS
 from leaseforge_console.views.snapshot import Snapshot
 
 _FIELDS = ("type", "tag", "text", "within")
@@ -47,7 +48,7 @@ class Jobs:
 
 def build(found: Found, asked: Asked, snapshot: Snapshot) -> Jobs:
     """One page of what was found."""
-    counts = {state.value: snapshot.total(state, asked.queue) for state in JobState}
+    counts = {state.value: snapshot.total(state, asked.queue) for state in TABS}
     kept = sum(counts.values())
     summary = f"{plural(kept, 'job')} kept" + (f" in {asked.queue}" if asked.queue else "")
     return Jobs(

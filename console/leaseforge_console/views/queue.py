@@ -13,7 +13,7 @@ from leaseforge_console.views.overview import throughput_chart
 from leaseforge_console.views.snapshot import Snapshot
 
 PAGE_SIZE = 50
-_TABS = (
+TABS = (
     JobState.READY,
     JobState.RUNNING,
     JobState.RETRYING,
@@ -102,7 +102,7 @@ def build(name: str, state: JobState, jobs: Page[Job], throughput: Throughput, s
         summary=summary,
         state=state,
         tabs=tuple(
-            Tab(each, info.counts.get(each, 0), f"/queues/{name}?state={each.value}", each is state) for each in _TABS
+            Tab(each, info.counts.get(each, 0), f"/queues/{name}?state={each.value}", each is state) for each in TABS
         ),
         jobs=tuple(_row(job, snapshot.now) for job in jobs.items),
         order=_ORDER.get(state, "newest first"),

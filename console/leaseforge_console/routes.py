@@ -34,6 +34,7 @@ from leaseforge_console.pages import (
     queue,
     queues,
     static,
+    system,
     tokens,
     user_access,
     users,
@@ -74,6 +75,7 @@ _PAGES = [
     worker.confirm_stop,
     worker.stop_worker,
     metrics.show_metrics,
+    system.show_system,
     find.find,
     audit.show_audit,
     audit.export_audit,
@@ -119,6 +121,7 @@ _PAGES = [
     live.watch_workers,
     live.watch_worker,
     live.watch_metrics,
+    live.watch_system,
 ]
 
 

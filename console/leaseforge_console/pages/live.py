@@ -12,7 +12,7 @@ from leaseforge_auth.guards import PASSIVE, permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import Live
-from leaseforge_console.pages import dead, delayed, job, jobs, metrics, overview, queue, queues, worker, workers
+from leaseforge_console.pages import dead, delayed, job, jobs, metrics, overview, queue, queues, system, worker, workers
 from leaseforge_console.stream import stream
 from leaseforge_console.views.asked import Asked
 
@@ -128,3 +128,11 @@ async def watch_metrics(
 ) -> Stream:
     """Updates of the Metrics page."""
     return stream(request, console, live, metrics.watched(console.recently, metrics.chosen(seconds, queue, order)))
+
+
+@get("/live/system", **permission(Permission.SYSTEM_READ, **_PASSIVE))
+async def watch_system(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
+) -> Stream:
+    """Updates of the System page."""
+    return stream(request, console, live, system.watched(console.settings))

@@ -82,6 +82,7 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
         *item("Dead letters", "/dead", "dead", [Permission.DLQ_READ], dead or None, alarm=bool(dead)),
         *item("Workers", "/workers", "workers", [Permission.WORKERS_READ], workers, alarm=lost > 0),
         *item("Metrics", "/metrics", "chart", [Permission.METRICS_READ]),
+        *item("System", "/system", "system", [Permission.SYSTEM_READ]),
         *item("Users & tokens", "/users", "users", [Permission.USERS_READ]),
         *item("Audit", "/audit", "audit", [Permission.AUDIT_READ]),
         *item("Account", "/account", "user", []),

@@ -16,6 +16,7 @@ from leaseforge.store.clients import ASYNCIO, Client, open_client
 from leaseforge.store.faults import CLIENT_ERRORS, is_retryable, translate
 from leaseforge.store.pacing import pauses
 from leaseforge.store.recent import Recent
+from leaseforge.store.server import Ask, ServerReport, read_report
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -98,6 +99,17 @@ class Store:
         """The server's own report, one flat dictionary. Of a cluster, one primary's."""
         reports = await self._once(self._reports)
         return reports[0]
+
+    async def servers(self) -> list[ServerReport]:
+        """What the server tells of itself; of a cluster, each primary. Raises StoreUnavailable.
+
+        Commands that our user may not use are named in the report instead of failing it.
+        """
+        if self.address.kind != "cluster":
+            return [await read_report(str(self.address), self._asking())]
+        await self._once(self._client.initialize)
+        nodes = sorted(self._client.get_primaries(), key=lambda node: str(node.name))
+        return [await read_report(node.name, self._asking(target_nodes=node)) for node in nodes]
 
     async def check(self) -> None:
         """Refuses a server that would lose jobs: too old, evicting, read-only, of another layout version.
@@ -203,6 +215,13 @@ class Store:
         await self._client.initialize()
         primaries = self._client.get_primaries()
         return [await self._client.info("everything", target_nodes=node) for node in primaries]
+
+    def _asking(self, **options: Any) -> Ask:
+        async def ask(*words: str | int) -> Any:
+            async with self._slots, asyncio.timeout(self.timeout_s):
+                return await self._client.execute_command(*words, **options)
+
+        return ask
 
     async def _once(self, command: Callable[[], Awaitable[R]]) -> R:
         try:

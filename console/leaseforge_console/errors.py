@@ -26,7 +26,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
-    """The page. `advice` says what to do, `reference` is the id the log has for a fault of ours."""
+    """The page. `advice` says what to do, `reference` is the id the log has for a fault of ours.
+
+    `to_account` offers the page everybody may read, where it says what their roles allow.
+    """
 
     status: int
     title: str
@@ -34,6 +37,7 @@ class ErrorPage:
     advice: str
     reference: str
     again: str | None
+    to_account: bool = False
 
 
 SSO_RETRY_S = 5
@@ -98,7 +102,7 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
     again = request.scope["path"] if request.method == "GET" and status == HTTPStatus.SERVICE_UNAVAILABLE else None
     subject = error.job_id if isinstance(error, errors.JobNotFound) else ""
     shown = reference if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
-    page = ErrorPage(status, title, subject, advice, shown, again)
+    page = ErrorPage(status, title, subject, advice, shown, again, to_account=isinstance(error, auth.NotPermitted))
     response = console.lone(request, "pages/error.html", page, status=status)
     response.headers.update(headers)
     return response

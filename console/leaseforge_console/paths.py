@@ -4,6 +4,9 @@ import re
 from urllib.parse import quote, urlsplit
 
 HOME = "/console"
+ACCOUNT = f"{HOME}/account"
+"""The one page everybody may read who is logged in."""
+
 _LOCAL = re.compile(r"/console(?:[/?][\x21\x23-\x5b\x5d-\x7e]*)?", re.ASCII)
 
 

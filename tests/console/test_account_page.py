@@ -312,3 +312,16 @@ def test_every_permission_and_role_has_its_words() -> None:
 )
 def test_browsers_are_told_in_two_words(agent: str, told: str) -> None:
     assert credentials.browser(agent) == told
+
+
+async def test_who_may_not_read_the_overview_is_led_to_their_account(visit: Callable[[Role], Any]) -> None:
+    producer: Visitor = await visit(Role.PRODUCER)
+
+    again = await producer.post("/console/login", username="producer", password=PASSWORD)
+    refused = await producer.get("/console")
+
+    assert again.headers["location"] == "/console/account"
+    assert refused.status_code == 403
+    assert "What you may do" in words(refused.text)
+    told = words((await producer.get("/console/account")).text)
+    assert "Jobs see those one has submitted; submit" in told

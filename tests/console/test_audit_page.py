@@ -25,7 +25,13 @@ async def write(store: Store, *entries: Entry) -> None:
 
 
 def entry(number: int, *, step: Step = Step.OUTCOME, **fields: Any) -> Entry:
-    values = {"action": "queue.purge", "user": "ada", "target": "mail", "result": Result.OK, "status": 200} | fields
+    values: dict[str, Any] = {
+        "action": "queue.purge",
+        "user": "ada",
+        "target": "mail",
+        "result": Result.OK,
+        "status": 200,
+    } | fields
     return Entry(id=f"{number:032x}", step=step, at_ms=0, **values)
 
 

@@ -23,12 +23,11 @@ from leaseforge_console.console import Console, ConsoleRequest, Place, identity_
 from leaseforge_console.filters import span
 from leaseforge_console.forms import by_field, sent_by
 from leaseforge_console.live import read_snapshot
-from leaseforge_console.paths import login_path
+from leaseforge_console.paths import ACCOUNT, login_path
 from leaseforge_console.views import account as view
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
 
-HERE = "/console/account"
 PLACE = Place("Account", "account")
 
 
@@ -82,7 +81,7 @@ async def change_password(
             if session is None:
                 raise NotAuthenticated("the account was changed in this very moment: log in again")
             told = Flash("good", "Changed your password. Everybody else who was logged in as you no longer is.")
-            answer = console.go(request, HERE, told, seal=session.csrf_token)
+            answer = console.go(request, ACCOUNT, told, seal=session.csrf_token)
             answer.cookies.append(sessions.cookie.holding(session.id))
             return answer
     except TryAgainLater as error:
@@ -104,7 +103,7 @@ async def end_session(
     await sessions.revoke(identity_of(request).username, session_id)
     if session_id == sessions.public_id(request.auth):
         return _leave(request, console, sessions)
-    return console.go(request, HERE, Flash("good", "Ended the session: that browser has to log in again."))
+    return console.go(request, ACCOUNT, Flash("good", "Ended the session: that browser has to log in again."))
 
 
 @get("/account/logout", **any_identity())

@@ -20,11 +20,13 @@ from leaseforge_auth.errors import TryAgainLater
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.oidc.settings import LOGIN_PATH
 from leaseforge_auth.oidc.sso import SingleSignOn
+from leaseforge_auth.permissions import Permission
+from leaseforge_auth.roles import permissions_of
 from leaseforge_auth.sessions import NewSession, Sessions
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.filters import span
-from leaseforge_console.paths import HOME, local_path, login_path
+from leaseforge_console.paths import ACCOUNT, HOME, local_path, login_path
 
 _WRONG = "The name or the password is not right."
 _ONLY_EMERGENCIES = "Passwords are for a few emergency accounts only; everybody else logs in by single sign-on."
@@ -140,6 +142,8 @@ async def log_in(
     if session is None:
         page = ways.page(data.username, back, _WRONG, wants_form=True)
         return console.lone(request, "pages/login.html", page, status=HTTPStatus.UNAUTHORIZED)
+    if back == HOME and account is not None and Permission.QUEUES_READ not in permissions_of(account.roles):
+        back = ACCOUNT  # the Overview is not theirs to read
     cookies = [sessions.cookie.holding(session.id)]
     return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER, cookies=cookies)
 

@@ -16,7 +16,8 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_auth.roles import Role
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.forms import Sent, by_field, sent_by
-from leaseforge_console.pages.account import HERE, rail_counts
+from leaseforge_console.pages.account import rail_counts
+from leaseforge_console.paths import ACCOUNT
 from leaseforge_console.views import credentials as view
 from leaseforge_console.views.frame import Flash
 
@@ -89,7 +90,7 @@ async def revoke_token(
 ) -> Response[Any]:
     """Ends one of one's own tokens at once, on every server."""
     await api_tokens.revoke(token_id, owner=identity_of(request).username)
-    return console.go(request, HERE, Flash("good", "Revoked the token: it opens nothing any more."))
+    return console.go(request, ACCOUNT, Flash("good", "Revoked the token: it opens nothing any more."))
 
 
 async def token_of(api_tokens: ApiTokens, owner: str, token_id: str) -> ApiToken:

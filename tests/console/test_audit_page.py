@@ -200,3 +200,13 @@ def test_an_entry_that_cannot_be_read_does_not_hide_the_others() -> None:
     assert [row.result for row in page.rows] == ["unreadable", "ok"]
     assert page.rows[1].path == "", "only what can be a name becomes a link"
     assert page.rows[1].at == datetime.fromtimestamp(0, UTC)
+
+
+async def test_a_page_of_the_largest_entries_stays_small(admin: Visitor, store: Store) -> None:
+    largest = {"reason": "r" * 500, "target": "t" * 200, "detail": {"ids": ["8f3b0c52-6d0e"] * 250}}
+    await write(store, *(entry(number, **largest) for number in range(60)))
+
+    page = (await admin.get("/console/audit")).content
+
+    assert len(page) < 200_000
+    assert b"the export has all of it" in page

@@ -14,6 +14,7 @@ from leaseforge_console.filters import plural, span
 
 PAGE_SIZE = 50
 MAX_TEXT = 200
+MAX_DETAIL = 1_000
 RESULTS = tuple(Result)
 _UNREADABLE = "unreadable"
 # Result -> tone and icon. An action without an outcome asks for somebody's eyes.
@@ -181,7 +182,11 @@ def _facts(entry: Entry, sequence: int) -> Sequence[tuple[str, str]]:
 
 
 def _pretty(entry: Entry) -> str:
-    return msgspec.json.format(msgspec.json.encode(entry.detail), indent=2).decode() if entry.detail else ""
+    """The noted facts, not too much of them: a page of the largest ones would be half a megabyte."""
+    if not entry.detail:
+        return ""
+    text = msgspec.json.format(msgspec.json.encode(entry.detail), indent=2).decode()
+    return text if len(text) <= MAX_DETAIL else f"{text[:MAX_DETAIL]}\n\N{HORIZONTAL ELLIPSIS} the export has all of it"
 
 
 def _page_of(entry: Entry) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 from leaseforge import exchanges, operations, reads, statistics
 from leaseforge.calls import Plan
 from leaseforge.exchanges import Outcome, Settlement
+from leaseforge.filters import Filter
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
+from leaseforge.searching import search
 from leaseforge.store import SyncStore
 from leaseforge.workers import ReportedJob, WorkerReport, WorkerState
 from tests.scale.loading import Loader
@@ -96,6 +98,8 @@ class Scenario:
             f"ready, page {self.size.page:,}": lambda: reads.jobs(QUEUE, JobState.READY, offset=far, limit=100),
             "dead, page 1": lambda: reads.jobs(QUEUE, JobState.DEAD, limit=100),
             f"dead, page {self.size.page:,}": lambda: reads.jobs(QUEUE, JobState.DEAD, offset=far, limit=100),
+            "search of everything, page 1": lambda: search(Filter(), limit=100),
+            "search that looks at 5,000 jobs in vain": lambda: search(Filter(type="none")),
             "dead groups (1,000), page 1": lambda: reads.groups(QUEUE),
             "a group, page 1": lambda: reads.group_jobs(QUEUE, group.key, limit=100),
             "one job by its id alone": lambda: reads.job(some_id),

@@ -7,6 +7,8 @@ from leaseforge.jobs import Attempt, DeadGroup, Job, JobError, JobState, Options
 from leaseforge.queues import QueueInfo
 from leaseforge.statistics import Point, Throughput
 from leaseforge.workers import Running, WorkerInfo, WorkerState
+from leaseforge_console.views.overview import Reading
+from leaseforge_console.views.signs import Signs
 from leaseforge_console.views.snapshot import Snapshot
 
 NOW = datetime(2026, 11, 29, 4, 0, tzinfo=UTC)
@@ -120,3 +122,8 @@ def throughput(*completed: int, step_s: int = 10, until_s: float = 0) -> Through
         Point(ago(first - step_s * index), count, count, 0, 0, 0, 0, 0) for index, count in enumerate(completed)
     )
     return Throughput(step_s, points)
+
+
+def reading(*completed: int) -> Reading:
+    """What the Overview reads where nothing is wrong."""
+    return Reading(throughput(*completed), {}, Signs())

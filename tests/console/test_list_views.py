@@ -3,6 +3,7 @@ from typing import Any
 
 from leaseforge.jobs import JobState
 from leaseforge.reads import Page
+from leaseforge.statistics import TypeShape
 from leaseforge.workers import WorkerState
 from leaseforge_console.views import overview, queue, queues, workers
 from leaseforge_console.views.snapshot import Snapshot
@@ -17,13 +18,25 @@ def test_the_overview_sums_up_states_and_ranks_backlog_and_runs() -> None:
         sample.worker(id="gone", state=WorkerState.LOST, running=(sample.run("stale", 999),)),
     )
 
-    page = overview.build(snapshot, sample.throughput(*[10] * 90), 900)
+    page = overview.build(snapshot, sample.reading(*[10] * 90), 900)
 
     assert {stat.state: stat.count for stat in page.stats}[JobState.READY] == 55
     assert [stat.state for stat in page.stats if stat.alarm] == [JobState.DEAD]
     assert [row.name for row in page.backlog] == ["b", "a"]
     assert [run.id for run in page.longest] == ["long", "short"]
     assert page.summary == "2 queues · 1 worker · 16 slots, 2 busy"
+
+
+def test_failing_types_come_before_slow_ones() -> None:
+    def shape(name: str, failed: int, run_class: int) -> TypeShape:
+        run = tuple(int(index == run_class) for index in range(16))
+        return TypeShape(name, 100 - failed, failed, 0, run, run)
+
+    reading = replace(sample.reading(), shapes={"q": [shape("fast", 0, 3), shape("slow", 0, 14), shape("bad", 18, 5)]})
+
+    page = overview.build(sample.snapshot(), reading, 900)
+
+    assert [row.name for row in page.types] == ["bad", "slow", "fast"]
 
 
 def test_the_step_that_is_not_over_is_not_drawn() -> None:
@@ -46,7 +59,7 @@ def test_a_long_time_is_drawn_in_longer_steps_without_losing_jobs() -> None:
 
 
 def test_an_installation_without_queues_is_empty() -> None:
-    page = overview.build(Snapshot.of([], []), sample.throughput(), 900)
+    page = overview.build(Snapshot.of([], []), sample.reading(), 900)
 
     assert page.empty
     assert page.chart is None

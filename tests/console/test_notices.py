@@ -1,6 +1,11 @@
+from dataclasses import replace
+from typing import Any
+
+from leaseforge.jobs import JobState
 from leaseforge.workers import WorkerState
 from leaseforge_console.views.notices import Notice, notices
-from tests.console.sample import ago, queue, snapshot, worker
+from leaseforge_console.views.signs import Growth, Signs, Unhandled, unhandled
+from tests.console.sample import ago, job, queue, snapshot, worker
 
 
 def told(*found: Notice) -> list[str]:
@@ -72,3 +77,51 @@ def test_many_of_a_kind_are_summed_up() -> None:
     assert len(seen) == 4
     assert told(seen[-1])[0].strip() == "and 7 more queues are paused."
     assert seen[-1].path == "/queues"
+
+
+def test_dead_letters_that_grow_take_the_place_of_those_that_are_there() -> None:
+    signs = Signs(died=212, growth=Growth("billing", "charge_card", 212, "GatewayTimeout"))
+
+    [notice] = notices(snapshot(queue("billing", dead=300), worker()), signs)
+
+    assert told(notice) == [
+        "Dead letters grow: charge_card: 212 jobs in billing died in the last 15 min, all GatewayTimeout."
+    ]
+    assert notice.path == "/dead?queue=billing&type=charge_card"
+    [mixed] = notices(snapshot(queue(), worker()), replace(signs, growth=Growth("a", "b&c", 1, "")))
+    assert mixed.text == ": 1 job in a died in the last 15 min, of different errors."
+    assert mixed.path == "/dead?queue=a&type=b%26c"
+
+
+def test_jobs_that_no_worker_can_run_are_told() -> None:
+    [notice] = notices(snapshot(queue(), worker()), Signs(unhandled=(Unhandled("media", "resize_video", 7),)))
+
+    assert told(notice) == ["No worker runs resize_video: 7 of the next jobs of media will fail as unknown_type."]
+    assert (notice.tone, notice.path) == ("bad", "/jobs?queue=media&type=resize_video")
+
+
+def test_a_type_is_handled_if_any_worker_of_the_queue_has_it() -> None:
+    jobs = [job(JobState.READY, type=name) for name in ("a", "b", "b", "c")]
+
+    found = unhandled("mail", jobs, [worker(types=("a",)), worker(types=("c", "d"))])
+
+    assert found == [Unhandled("mail", "b", 2)]
+    assert unhandled("mail", jobs, [worker(types=("a", "b", "c"))]) == []
+
+
+def test_lost_leases_of_late_are_told() -> None:
+    assert told(*notices(snapshot(queue(), worker()), Signs(recovered=7, fenced=2))) == [
+        "Leases were lost: 7 jobs were taken back from workers in the last 15 min, 2 late words of theirs refused."
+    ]
+    assert notices(snapshot(queue(), worker()), Signs(fenced=2)) == ()
+
+
+def test_a_long_wait_is_told_only_of_queues_that_are_served() -> None:
+    late: dict[str, Any] = {"ready": 9, "oldest_s": 720}
+
+    served = told(*notices(snapshot(queue("mail", **late), worker("mail"))))
+    assert served == ["Jobs wait long in mail: 9 jobs wait, the oldest for 12 min."]
+    assert not any("wait long" in text for text in told(*notices(snapshot(queue("mail", **late)))))
+    paused = notices(snapshot(queue("mail", paused=True, **late), worker("mail")))
+    assert [notice.lead for notice in paused] == ["Paused:"]
+    assert notices(snapshot(queue("mail", ready=9, oldest_s=299), worker("mail"))) == ()

@@ -24,7 +24,7 @@ async def watch_overview(
     request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], seconds: FromQuery[int] = 0
 ) -> Stream:
     """Updates of the Overview."""
-    return stream(request, console, live, overview.watched(overview.chosen(seconds)))
+    return stream(request, console, live, overview.watched(console.recently, overview.chosen(seconds)))
 
 
 @get("/live/queues", **permission(Permission.QUEUES_READ, **_PASSIVE))

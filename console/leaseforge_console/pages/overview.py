@@ -7,33 +7,41 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from leaseforge import statistics
-from leaseforge.statistics import Throughput
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place
 from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.pages.metrics import shapes
+from leaseforge_console.recently import Recently
+from leaseforge_console.signs import read_signs
 from leaseforge_console.stream import Watched
-from leaseforge_console.views import overview
+from leaseforge_console.views import metrics, overview
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.trends import step_of
 
 _CHOICES = frozenset(seconds for seconds, _ in overview.RANGES)
+_SIGNS_S = 10
 _DEFAULT = overview.RANGES[0][0]
 
 
-async def load(store: Store, _snapshot: Snapshot, seconds: int) -> Throughput:
-    """The throughput of all queues."""
-    return await store.run(statistics.throughput(seconds=seconds, step=step_of(seconds)))
+async def load(store: Store, snapshot: Snapshot, recently: Recently, seconds: int) -> overview.Reading:
+    """The throughput of all queues; less often, being dear, the figures of types and the signs of trouble."""
+    busiest = metrics.busiest(snapshot)
+    return overview.Reading(
+        throughput=await store.run(statistics.throughput(seconds=seconds, step=step_of(seconds))),
+        shapes=await shapes(store, recently, busiest, seconds),
+        signs=await recently.get("signs", lambda: read_signs(store, snapshot), for_s=_SIGNS_S),
+    )
 
 
-def watched(seconds: int) -> Watched:
+def watched(recently: Recently, seconds: int) -> Watched:
     """The page's live side: what is read and which parts are rendered from it."""
 
-    def view(snapshot: Snapshot, throughput: Any) -> overview.Overview:
-        return overview.build(snapshot, throughput, seconds)
+    def view(snapshot: Snapshot, reading: Any) -> overview.Overview:
+        return overview.build(snapshot, reading, seconds)
 
-    return Watched(Topic(load, (seconds,)), "live/overview.html", place(seconds), view)
+    return Watched(Topic(load, (recently, seconds)), "live/overview.html", place(seconds), view)
 
 
 def place(seconds: int) -> Place:
@@ -56,5 +64,5 @@ async def show_overview(
     """What is wrong, how much there is, how fast it goes."""
     seconds = chosen(seconds)
     snapshot = await read_snapshot(store)
-    page = overview.build(snapshot, await load(store, snapshot, seconds), seconds)
+    page = overview.build(snapshot, await load(store, snapshot, console.recently, seconds), seconds)
     return console.page(request, "pages/overview.html", page, place(seconds), snapshot=snapshot)

@@ -75,12 +75,15 @@ def chosen(seconds: int, queue: str, order: str) -> Asked:
 
 def queues_read(asked: Asked, snapshot: Snapshot) -> tuple[str, ...]:
     """The queues whose types are read: the one asked for, else the busiest ones."""
-    if asked.queue:
-        return (asked.queue,)
-    busiest = sorted(
+    return (asked.queue,) if asked.queue else busiest(snapshot)
+
+
+def busiest(snapshot: Snapshot) -> tuple[str, ...]:
+    """The queues through which most went so far."""
+    ordered = sorted(
         snapshot.queues, key=lambda queue: -(queue.totals.get("completed", 0) + queue.totals.get("failed", 0))
     )
-    return tuple(queue.name for queue in busiest[:MOST_QUEUES])
+    return tuple(queue.name for queue in ordered[:MOST_QUEUES])
 
 
 def build(asked: Asked, throughput: Throughput, shapes: Shapes, snapshot: Snapshot) -> Metrics:

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from leaseforge.jobs import JobState
 from leaseforge.queues import QueueInfo
 from leaseforge.workers import WorkerState
 from leaseforge_console.filters import plural, span
+from leaseforge_console.views.signs import LATELY_S, Signs
 from leaseforge_console.views.snapshot import Snapshot
 
+LONG_S = 300
+"""A job that waits longer than this in a queue with workers is worth a look."""
 _MOST_OF_A_KIND = 4
 
 
@@ -24,9 +28,70 @@ class Notice:
     path: str
 
 
-def notices(snapshot: Snapshot) -> tuple[Notice, ...]:
-    """All of them; more than a few of one kind are told as one."""
-    return (*_without_worker(snapshot), *_dead(snapshot), *_lost(snapshot), *_paused(snapshot))
+def notices(snapshot: Snapshot, signs: Signs | None = None) -> tuple[Notice, ...]:
+    """All of them; more than a few of one kind are told as one. `signs` are what no snapshot shows."""
+    signs = signs or Signs()
+    return (
+        *_without_worker(snapshot),
+        *(_growing(signs) or _dead(snapshot)),
+        *_unhandled(signs),
+        *_lost(snapshot),
+        *_lost_leases(signs),
+        *_waiting_long(snapshot),
+        *_paused(snapshot),
+    )
+
+
+def _growing(signs: Signs) -> tuple[Notice, ...]:
+    growth = signs.growth
+    if growth is None:
+        return ()
+    text = f": {plural(growth.died, 'job')} in {growth.queue} died in the last {span(LATELY_S)}"
+    text += f", all {growth.kind}." if growth.kind else ", of different errors."
+    path = f"/dead?{urlencode({'queue': growth.queue, 'type': growth.type})}"
+    return (Notice("bad", "Dead letters grow:", growth.type, text, "Show them", path),)
+
+
+def _unhandled(signs: Signs) -> tuple[Notice, ...]:
+    return _few(
+        [
+            Notice(
+                "bad",
+                "No worker runs",
+                one.type,
+                f": {one.jobs} of the next jobs of {one.queue} will fail as unknown_type.",
+                "Show jobs",
+                f"/jobs?{urlencode({'queue': one.queue, 'type': one.type})}",
+            )
+            for one in signs.unhandled
+        ],
+        lambda rest: f"and {plural(rest, 'more type has', 'more types have')} jobs and no handler.",
+    )
+
+
+def _lost_leases(signs: Signs) -> tuple[Notice, ...]:
+    if not signs.recovered:
+        return ()
+    text = f"{plural(signs.recovered, 'job was', 'jobs were')} taken back from workers in the last {span(LATELY_S)}"
+    if signs.fenced:
+        text += f", {plural(signs.fenced, 'late word')} of theirs refused"
+    return (Notice("warn", "Leases were lost:", "", f"{text}.", "Show metrics", "/metrics"),)
+
+
+def _waiting_long(snapshot: Snapshot) -> tuple[Notice, ...]:
+    """Only where somebody serves: what nobody serves, or is paused, is told already."""
+    late = [
+        queue
+        for queue in snapshot.queues
+        if (queue.oldest_ready_s or 0) >= LONG_S and not queue.paused and snapshot.workers_of(queue.name)
+    ]
+    return _few(
+        [
+            Notice("warn", "Jobs wait long in", queue.name, _waits(queue), "Show queue", f"/queues/{queue.name}")
+            for queue in sorted(late, key=lambda queue: -(queue.oldest_ready_s or 0))
+        ],
+        lambda rest: f"and {plural(rest, 'more queue')}.",
+    )
 
 
 def _without_worker(snapshot: Snapshot) -> tuple[Notice, ...]:

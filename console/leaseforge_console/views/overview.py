@@ -7,13 +7,16 @@ from leaseforge.statistics import Throughput
 from leaseforge.workers import WorkerState
 from leaseforge_console.charts import Chart
 from leaseforge_console.filters import plural
+from leaseforge_console.views.figures import Figures, Shapes, by_type
 from leaseforge_console.views.notices import Notice, notices
+from leaseforge_console.views.signs import Signs
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.trends import THROUGHPUT, per_second
 
 RANGES = ((900, "15 min"), (3600, "1 h"))
 """Seconds of throughput on show, and their names."""
 _MOST_ROWS = 8
+_FAILING = 0.01
 _ORDER = (
     JobState.READY,
     JobState.RUNNING,
@@ -74,26 +77,37 @@ class Overview:
     stats: tuple[Stat, ...]
     ranges: tuple[Range, ...]
     chart: Chart | None
+    types: tuple[Figures, ...]
     backlog: tuple[Backlog, ...]
     queues: int
     longest: tuple[LongRun, ...]
     running: int
 
 
-def build(snapshot: Snapshot, throughput: Throughput, seconds: int) -> Overview:
-    """From one snapshot and the throughput of the last `seconds`."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the page needs besides the snapshot."""
+
+    throughput: Throughput
+    shapes: Shapes
+    signs: Signs
+
+
+def build(snapshot: Snapshot, reading: Reading, seconds: int) -> Overview:
+    """From one snapshot and what was read of the last `seconds`."""
     live = [worker for worker in snapshot.workers if worker.state is not WorkerState.LOST]
     busy, slots = sum(worker.running_count for worker in live), sum(worker.slots for worker in live)
     return Overview(
         summary=f"{plural(len(snapshot.queues), 'queue')} · {plural(len(live), 'worker')} · "
         f"{plural(slots, 'slot')}, {busy:,} busy",
         empty=not snapshot.queues,
-        notices=notices(snapshot),
+        notices=notices(snapshot, reading.signs),
         stats=tuple(
             Stat(state, count := snapshot.total(state), state is JobState.DEAD and count > 0) for state in _ORDER
         ),
         ranges=tuple(Range(label, f"/?seconds={s}", s == seconds) for s, label in RANGES),
-        chart=throughput_chart(throughput, snapshot),
+        chart=throughput_chart(reading.throughput, snapshot),
+        types=_types(reading.shapes),
         backlog=_backlog(snapshot),
         queues=len(snapshot.queues),
         longest=_longest(snapshot),
@@ -104,6 +118,16 @@ def build(snapshot: Snapshot, throughput: Throughput, seconds: int) -> Overview:
 def throughput_chart(throughput: Throughput, snapshot: Snapshot) -> Chart | None:
     """Jobs per second that came, ended well, and failed."""
     return per_second("Jobs per second", THROUGHPUT, throughput, snapshot)
+
+
+def _types(shapes: Shapes) -> tuple[Figures, ...]:
+    """What fails most, then what takes longest."""
+
+    def key(row: Figures) -> tuple[float, float]:
+        failing = row.failing or 0
+        return -(failing if failing >= _FAILING else 0), -(row.run.p95 or 0)
+
+    return tuple(sorted(by_type(shapes), key=key)[:_MOST_ROWS])
 
 
 def _backlog(snapshot: Snapshot) -> tuple[Backlog, ...]:

@@ -21,6 +21,7 @@ APT: Mapping[str, frozenset[JobState]] = {
     "retry": frozenset({JobState.DEAD}),
     "requeue": frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD}),
     "cancel": frozenset({JobState.SCHEDULED, JobState.READY, JobState.RUNNING, JobState.RETRYING}),
+    "promote": frozenset({JobState.SCHEDULED, JobState.RETRYING}),
     "delete": frozenset(JobState) - {JobState.RUNNING},
 }
 """The states of the jobs that operators mostly mean."""
@@ -127,7 +128,7 @@ class PassTime:
 class Operate:
     """`apt` picks a job that the action is meant for, else it is any ever asked for, one that is gone included."""
 
-    kind: Literal["retry", "requeue", "cancel", "delete"]
+    kind: Literal["retry", "requeue", "cancel", "promote", "delete"]
     pick: int
     apt: bool
     repeats: bool
@@ -285,7 +286,7 @@ _TIME = st.builds(
 _POISON = st.builds(PassTime, steps=st.just(25), swept=st.just(True), lost_claims=st.just(True))
 _OPERATE = st.builds(
     Operate,
-    kind=st.sampled_from(["retry", "retry", "requeue", "requeue", "cancel", "cancel", "delete"]),
+    kind=st.sampled_from(["retry", "retry", "requeue", "requeue", "cancel", "cancel", "promote", "delete"]),
     pick=_PICK,
     apt=st.sampled_from([True, True, True, False]),
     repeats=_SELDOM,

@@ -43,7 +43,9 @@ def _group_problems(picture: QueuePicture, job_id: str, job: JobPicture) -> Iter
 
 
 def _start_problems(job: JobPicture) -> Iterator[str]:
-    """No start before its time."""
+    """No start before its time, unless an operator had a hand in it."""
+    if job.last_op is not None:
+        return
     is_first = job.attempts <= 1 and not job.releases and not job.recoveries and not job.replays
     if job.scheduled_at is None or not is_first or job.state not in ("ready", "running"):
         return

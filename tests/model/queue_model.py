@@ -167,6 +167,23 @@ class QueueModel(AttemptModel):
             self._end(job_id, "cancelled")
         return "ok", job.state
 
+    def promote_job(self, job_id: str, operation: str) -> tuple[str, str]:
+        """ok, already_done, not_found or conflict, and the state."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            return "not_found", ""
+        if job.last_op == operation:
+            return "already_done", job.state
+        if job.state not in ("scheduled", "retrying"):
+            return "conflict", job.state
+        del self.places[job_id]
+        job.last_op = operation
+        job.rev += 1
+        self._make_ready(job)
+        self._count("promoted")
+        self._wake()
+        return "ok", "ready"
+
     def replay(
         self, job_id: str, operation: str, *, allowed: Iterable[str], payload: bytes | None = None
     ) -> tuple[str, str]:

@@ -160,6 +160,9 @@ class Twin(WorkTwin):
                 case "cancel":
                     plan = operations.cancel(job_id, operation=operation)
                     expected = model.cancel(job_id, operation)
+                case "promote":
+                    plan = operations.promote(job_id, operation=operation)
+                    expected = model.promote_job(job_id, operation)
                 case "delete":
                     plan = operations.delete(job_id)
                     expected = model.delete(job_id)

@@ -43,6 +43,7 @@ NOT_WORTH_A_RESTART = frozenset(
 
 EXTRA_OF_MODULE = {
     "argon2": "server",
+    "authlib": "server",
     "httpcore": "server",
     "jinja2": "server",
     "jwt": "server",

@@ -1,7 +1,5 @@
 """A login at the provider: it is begun, comes back, and becomes a session or a one-time code."""
 
-import base64
-import hashlib
 import re
 import secrets
 import time
@@ -34,6 +32,7 @@ from leaseforge_auth.oidc.id_tokens import Expected, read_id_token
 from leaseforge_auth.oidc.metadata import Metadata
 from leaseforge_auth.oidc.people import Person, lacks, person_of, roles_of, together
 from leaseforge_auth.oidc.provider import Provider
+from leaseforge_auth.oidc.requests import authorization_url
 from leaseforge_auth.oidc.returning import Target, parse_return, with_code
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.oidc.token_call import fetch_tokens
@@ -101,19 +100,10 @@ class SingleSignOn:
         state, nonce, verifier = (secrets.token_urlsafe(_BYTES) for _ in range(3))
         known = self.cookie.value(browser)
         await self._store.run(calls.begin(state, known, calls.Begun(nonce, verifier, target), address=address))
-        asked = {
-            "response_type": "code",
-            "client_id": self.settings.client_id,
-            "redirect_uri": self.settings.redirect_url,
-            "scope": self.settings.scopes,
-            "state": state,
-            "nonce": nonce,
-            "code_challenge": _challenge(verifier),
-            "code_challenge_method": "S256",
-        }
-        if anew:
-            asked["prompt"] = "login"
-        return Started(_with_query(metadata.authorization_endpoint, asked), self.cookie.holding(known))
+        url = authorization_url(
+            self.settings, metadata.authorization_endpoint, state=state, nonce=nonce, verifier=verifier, anew=anew
+        )
+        return Started(url, self.cookie.holding(known))
 
     async def finish(
         self, query: Mapping[str, Sequence[str]], *, browser: str | None, address: str, action: Action
@@ -256,10 +246,6 @@ def _only(query: Mapping[str, Sequence[str]], name: str) -> str | None:
     if len(values) > 1:
         raise SsoLost("malformed", f"the address names {name} twice")
     return values[0] if values else None
-
-
-def _challenge(verifier: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 def _with_query(url: str, asked: Mapping[str, str]) -> str:

@@ -1,11 +1,9 @@
 """The call that turns what the browser brought back into tokens."""
 
-import base64
-from urllib.parse import quote_plus, urlencode
-
 from leaseforge_auth.oidc.errors import SsoLost, SsoMisconfigured, SsoUnavailable
 from leaseforge_auth.oidc.fetching import Fetcher
 from leaseforge_auth.oidc.metadata import Metadata
+from leaseforge_auth.oidc.requests import token_request
 from leaseforge_auth.oidc.settings import OidcSettings
 
 _OF_THE_CLIENT = ("invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope")
@@ -18,21 +16,8 @@ async def fetch_tokens(
 
     Raises SsoLost (the provider does not know the code), SsoMisconfigured (nor this server), SsoUnavailable.
     """
-    form = {
-        "grant_type": "authorization_code",
-        "code": code,
-        "redirect_uri": settings.redirect_url,
-        "code_verifier": verifier,
-    }
-    authorization = ""
-    if settings.client_secret and metadata.takes_basic:
-        pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
-        authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-    else:
-        form["client_id"] = settings.client_id
-        if settings.client_secret:
-            form["client_secret"] = settings.client_secret
-    answer = await fetcher.post(metadata.token_endpoint, urlencode(form).encode(), authorization=authorization)
+    body, authorization = token_request(settings, code=code, verifier=verifier, takes_basic=metadata.takes_basic)
+    answer = await fetcher.post(metadata.token_endpoint, body, authorization=authorization)
     if answer.status == 200:
         access_token = answer.document.get("access_token")
         return answer.document.get("id_token"), access_token if isinstance(access_token, str) else ""

@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from canaille import create_app  # type: ignore[import-untyped]  # it has no types
-from canaille.backends import Backend  # type: ignore[import-untyped]  # it has no types
-from canaille.backends.memory.backend import MemoryBackend  # type: ignore[import-untyped]  # it has no types
+from canaille import create_app
+from canaille.backends import Backend
+from canaille.backends.memory.backend import MemoryBackend
 from joserfc.jwk import JWKRegistry
 from pytest_iam import Server
 

@@ -38,6 +38,20 @@ def test_a_job_is_found_by_queue_state_and_tag(visit: Callable[..., Console], pr
     expect(page).to_have_url(f"{console.url}/console/jobs/{wanted}")
 
 
+@pytest.mark.parametrize("width", [1440, 1024, 800])
+def test_the_buttons_of_a_row_are_in_sight(visit: Callable[..., Console], product: Product, width: int) -> None:
+    [job_id] = enqueue(product, f"wide-{width}", type="a_type_with_a_rather_long_name", delay_ms=3_600_000)
+    console = visit(width=width)
+    console.open(f"/delayed?queue=wide-{width}")
+
+    cancel = console.page.locator(f"#job-{job_id}").get_by_role("link", name="Cancel…")
+    panel = console.page.locator("main .panel").bounding_box()
+    button = cancel.bounding_box()
+    assert panel is not None
+    assert button is not None
+    assert button["x"] + button["width"] < panel["x"] + panel["width"]
+
+
 def test_the_list_moves_while_somebody_looks(visit: Callable[..., Console], product: Product) -> None:
     enqueue(product, "moving")
     console = visit(width=360)

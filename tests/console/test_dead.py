@@ -44,6 +44,16 @@ async def test_groups_come_first_the_largest_on_top_and_lead_to_their_jobs(opera
     assert one not in of_group.text
 
 
+async def test_hostile_errors_stay_text(operator: Visitor, store: Store) -> None:
+    await kill_with(store, "mail", "<script>alert(1)</script>", 'a"b\x00\u202e<img src=x onerror=alert(1)>')
+
+    for path in ("/console/dead", await group_path(store, "mail"), "/console/dead/jobs?text=%22%3E%3Cimg%20src%3Dx"):
+        page = (await operator.get(path)).text
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert "\u202e" not in page
+
+
 async def test_without_dead_letters_the_page_says_what_they_are(operator: Visitor) -> None:
     assert "A job is dead when its attempts are spent" in words((await operator.get("/console/dead")).text)
     assert "No dead job" in words((await operator.get("/console/dead/jobs")).text)

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from e2e.conftest import FLAGS
 from e2e.console import Console
 from e2e.producing import enqueue, pause, wait_for_state
-from e2e.product import ADMIN, Product, running
+from e2e.product import ADMIN, VIEWER, Product, running
 from e2e.watching import Watch
 from leaseforge.jobs import JobState
 from leaseforge.keys import SYSTEM, queue_key
@@ -151,11 +151,17 @@ def photograph(
         "dead-jobs": "/dead/jobs?queue=billing",
         "workers": "/workers",
         "find": "/find?q=8f3b0c52-6d0e-4b7b-9d0c-2f6d1b7f3c11",
+        "users": "/users",
+        "user": f"/users/{VIEWER[0]}",
+        "tokens": "/tokens",
+        "new-token": "/account/tokens/new",
+        "account": "/account",
+        "audit": "/audit",
         **{name: f"/jobs/{job_id}" for name, job_id in jobs.items()},
     }
     for name, path in pages.items():
         console.open(path)
-        if name != "find":
+        if page.locator("#live").count():
             page.locator("#live[data-state=live]").wait_for()
         keep(page, f"{name}{suffix}")
     console.open("/queues")

@@ -7,9 +7,20 @@ from playwright.sync_api import expect
 
 from e2e.console import Console
 from e2e.producing import dead_job, enqueue, wait_for_state
-from e2e.product import Product
+from e2e.product import ADMIN, VIEWER, Product
 from leaseforge.jobs import JobState
 
+PEOPLE = [
+    "/users",
+    f"/users/{ADMIN[0]}",
+    f"/users/{VIEWER[0]}/delete",
+    "/new-user",
+    "/tokens",
+    "/account",
+    "/account/tokens/new",
+    "/account/logout",
+    "/audit",
+]
 pytestmark = pytest.mark.usefixtures("worker")
 
 
@@ -26,7 +37,17 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     lists = ["/jobs", "/delayed", "/dead", "/dead/jobs", "/dead/jobs?type=none", "/dead/purge", f"/dead/{dead}/delete"]
     jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
 
-    for path in ["", "/queues", "/queues/shown?state=dead", *jobs, "/workers", "/find", "/queues/shown/purge", *lists]:
+    for path in [
+        "",
+        "/queues",
+        "/queues/shown?state=dead",
+        *jobs,
+        "/workers",
+        "/find",
+        "/queues/shown/purge",
+        *lists,
+        *PEOPLE,
+    ]:
         console.open(path)
         expect(console.heading()).to_be_visible()
         console.watch.check()

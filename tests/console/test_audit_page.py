@@ -203,10 +203,20 @@ def test_an_entry_that_cannot_be_read_does_not_hide_the_others() -> None:
 
 
 async def test_a_page_of_the_largest_entries_stays_small(admin: Visitor, store: Store) -> None:
-    largest = {"reason": "r" * 500, "target": "t" * 200, "detail": {"ids": ["8f3b0c52-6d0e"] * 250}}
+    largest: dict[str, Any] = {"reason": "r" * 500, "target": "t" * 200, "detail": {"ids": ["8f3b0c52-6d0e"] * 250}}
     await write(store, *(entry(number, **largest) for number in range(60)))
 
     page = (await admin.get("/console/audit")).content
 
     assert len(page) < 200_000
     assert b"the export has all of it" in page
+
+
+def test_what_was_made_is_named_where_there_is_no_target() -> None:
+    query = audit.read_query(user="", action="", target="", result="", since="", until="")
+    made = [{"username": "ada"}, {"name": "billing", "kind": "service"}, {"name": 7}, {}]
+    rows = tuple(Row(number, entry(number, target="", detail=detail)) for number, detail in enumerate(made))
+
+    page = audit.build(query, Found(rows, 4, 4, None), [], is_first=True)
+
+    assert [row.about for row in page.rows] == ["ada", "billing", "", ""]

@@ -68,7 +68,10 @@ class AuditQuery:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One action. `at` is None for an entry that cannot be read; `path` leads to the target where it has a page."""
+    """One action. `at` is None for an entry that cannot be read; `path` leads to the target where it has a page.
+
+    `about` names what was made, where the address of the action could not name it yet.
+    """
 
     sequence: int
     at: datetime | None
@@ -77,6 +80,7 @@ class AuditRow:
     action: str
     action_path: str
     target: str
+    about: str
     path: str
     result: str
     tone: str
@@ -146,7 +150,7 @@ def _row(row: Row, query: AuditQuery) -> AuditRow:
     if entry is None:
         tone, icon = _LOOKS[_UNREADABLE]
         meaning = "The entry was damaged or written by a newer version. `leaseforge audit verify` says more."
-        return AuditRow(row.sequence, None, "", "", "", "", "", "", _UNREADABLE, tone, icon, "", meaning, (), "")
+        return AuditRow(row.sequence, None, "", "", "", "", "", "", "", _UNREADABLE, tone, icon, "", meaning, (), "")
     tone, icon = _LOOKS[entry.result]
     return AuditRow(
         sequence=row.sequence,
@@ -156,6 +160,7 @@ def _row(row: Row, query: AuditQuery) -> AuditRow:
         action=entry.action,
         action_path=query.path(action=entry.action),
         target=entry.target,
+        about="" if entry.target else _made(entry),
         path=_page_of(entry),
         result=entry.result,
         tone=tone,
@@ -187,6 +192,11 @@ def _pretty(entry: Entry) -> str:
         return ""
     text = msgspec.json.format(msgspec.json.encode(entry.detail), indent=2).decode()
     return text if len(text) <= MAX_DETAIL else f"{text[:MAX_DETAIL]}\n\N{HORIZONTAL ELLIPSIS} the export has all of it"
+
+
+def _made(entry: Entry) -> str:
+    name = entry.detail.get("username") or entry.detail.get("name") or ""
+    return name[:MAX_TEXT] if isinstance(name, str) else ""
 
 
 def _page_of(entry: Entry) -> str:

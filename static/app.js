@@ -23,6 +23,19 @@
     }
   });
 
+  // A row that leaves the page takes the focus along: it goes to the row that followed, else to the page itself.
+  let focused = null;
+  let following = "";
+  document.addEventListener("focusin", (event) => {
+    focused = event.target;
+    following = focused.closest("tr[id]")?.nextElementSibling?.id ?? "";
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (!focused || focused.isConnected || document.activeElement !== document.body) return;
+    const next = following && byId(following)?.querySelector("a[href], button");
+    (next || byId("main"))?.focus({ preventScroll: !next });
+  });
+
   // A request without an answer is told like any other failure. The live stream speaks for itself.
   document.addEventListener("htmx:error", (event) => {
     const { ctx } = event.detail;

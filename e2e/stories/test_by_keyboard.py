@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from e2e.console import Console
-from e2e.producing import count, enqueue
+from e2e.producing import count, dead_job, enqueue
 from e2e.product import ADMIN, Product
 from leaseforge.jobs import JobState
 
@@ -74,3 +75,22 @@ def test_values_of_the_chart_are_read_with_arrow_keys(visit: Callable[..., Conso
     console.watch.check()
     console.page.keyboard.press("Escape")
     expect(console.page.locator(".tip")).to_have_count(0)
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["more", "last"])
+def test_a_row_that_leaves_hands_the_focus_on(visit: Callable[..., Console], product: Product, last: bool) -> None:
+    queue = f"leaving-{'last' if last else 'more'}"
+    product.start_worker(queues=queue)
+    ids = [dead_job(product, queue) for _ in range(1 if last else 2)]
+    product.stop_workers()
+    console = visit()
+    page = console.page
+    console.open(f"/dead/jobs?queue={queue}")
+    expect(page.locator("#live")).to_have_attribute("data-state", "live")
+
+    page.locator(f"#job-{ids[-1]}").get_by_role("button", name="Retry").focus()
+    page.keyboard.press("Enter")
+
+    console.expect_told("Put back")
+    expect(page.locator("#dead-jobs tbody tr")).to_have_count(len(ids) - 1)
+    expect(page.locator("#main" if last else f"#job-{ids[0]} a").first).to_be_focused()

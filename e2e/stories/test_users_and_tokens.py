@@ -142,3 +142,14 @@ def test_the_trail_is_searched_read_and_taken_along(visit: Callable[..., Console
     lines = download.value.path().read_text(encoding="utf-8").splitlines()
     assert lines
     assert all('"action":"login"' in line and '"result":"ok"' in line for line in lines)
+
+
+def test_what_needs_a_script_is_not_offered_without(visit: Callable[..., Console], product: Product) -> None:
+    console = visit(scripted=False)
+    console.open("/account/tokens/new")
+    console.page.get_by_role("textbox", name="Name").fill("without script")
+    console.page.get_by_role("radio", name="viewer").check()
+    console.page.get_by_role("button", name="Make the token").click()
+
+    assert api_status(product, shown_once(console)) == 200
+    expect(console.page.get_by_role("button", name="Copy the token")).to_be_hidden()

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -106,7 +107,7 @@ async def test_what_was_typed_stays_in_the_filters(admin: Visitor) -> None:
     page = (await admin.get('/console/audit?user="><b>&action=queue&result=ok&since=2026-11-30T08:15Z')).text
 
     assert 'value="&#34;&gt;&lt;b&gt;"' in page
-    assert '<option value="ok" selected>' in page
+    assert re.search(r'<option value="ok"\s+selected>', page)
     assert 'value="2026-11-30T08:15:00"' in page
     assert '<option value="queue.purge">' in page
 

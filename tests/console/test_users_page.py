@@ -121,7 +121,7 @@ async def test_a_user_has_a_page_with_roles_sessions_and_tokens(
     assert "ada enabled" in told
     assert "No browser is logged in" not in told
     assert "There is no API token" in told
-    assert re.search(r'value="operator" checked', page)
+    assert re.search(r'value="operator"\s+checked', page)
     [path] = re.findall(r'action="(/console/users/ada/sessions/[0-9a-f]{16}/end)"', page)
     assert (await admin.post(path)).headers["location"] == "/console/users/ada"
     assert "No browser is logged in" in words((await admin.get("/console/users/ada")).text)

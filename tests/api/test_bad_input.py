@@ -20,7 +20,7 @@ def _nothing_changes(redis_client: "redis.Redis", admin: dict[str, str]) -> Iter
     """Whatever a test of this file sends, no queue and no job is there afterwards."""
     yield
     # Accounts are there before, refused changes are audited, and the office of adding up statistics is taken in turn.
-    own = (b"lf:{sys}:account", b"lf:{sys}:audit", b"lf:{sys}:office:")
+    own = (b"lf:{sys}:account", b"lf:{sys}:admins", b"lf:{sys}:audit", b"lf:{sys}:office:")
     assert [key for key in redis_client.scan_iter("*") if not key.startswith(own)] == []
 
 

@@ -105,6 +105,10 @@ NOT_AUDITED = {
 }
 
 
+ENDS_ALL_TOKENS = {"POST /api/sessions/end-all"}
+"""Whoever asks for this once is let in nowhere with the same login."""
+
+
 @pytest.fixture
 async def sessions(store: Store) -> Sessions:
     return Sessions(store, cookie=COOKIE, idle_s=600, absolute_s=600)
@@ -158,10 +162,9 @@ def test_what_is_open_to_everybody_is_a_short_list_everybody_can_check() -> None
 @pytest.mark.parametrize("route", API, ids=str)
 async def test_the_api_lets_each_role_do_what_it_may(route: Route, client: Client, bearer: Bearer) -> None:
     for role in Role:
-        answers = [
-            await client.request(route.method, route.path, headers=bearer(role)),
-            await client.request(route.method, route.path + "/", headers=bearer(role)),
-        ]
+        answers = [await client.request(route.method, route.path, headers=bearer(role))]
+        if str(route) not in ENDS_ALL_TOKENS:
+            answers.append(await client.request(route.method, route.path + "/", headers=bearer(role)))
         if route.method == "GET":
             answers.append(await client.request("HEAD", route.path, headers=bearer(role)))
         for answer in answers:

@@ -214,8 +214,8 @@ def test_what_composed_scripts_pass_on_is_what_their_parts_take() -> None:
     assert exchange.args == claim.args
     assert exchange.repeated == settle.repeated
     assert promote.args == tick.args[:1]
-    assert recover.args == tick.args[:4]
-    assert trim.args == tick.args[:1] + tick.args[4:]
+    assert recover.args == tick.args[:5]
+    assert trim.args == tick.args[:1] + tick.args[5:]
 
 
 @pytest.mark.parametrize(

@@ -434,7 +434,7 @@ FOLLOW_UPS = (
         "job stored before its queue is known",
         "a crash between the two leaves a job that no list and no worker of every queue finds",
         "engine/test_crashes.py",
-        ("operations.py", "        yield from register_queue(queue)\n        for chunk", "        for chunk"),
+        ("enqueueing.py", "    yield from register_queue(queue)\n    call =", "    call ="),
     ),
 )
 

@@ -6,6 +6,7 @@ import threading
 import time
 
 import httpx
+import pytest
 
 from tests.security.conftest import PASSWORD, Running, Serve
 
@@ -48,10 +49,11 @@ def test_a_storm_of_logins_leaves_the_server_answering(serve: Serve) -> None:
     print(f"/health during 50 parallel logins: p95 {p95 * 1000:.0f} ms of {len(took)}; statuses {sorted(statuses)}")
 
 
+@pytest.mark.timeout(300)
 def test_a_refusal_does_not_tell_whether_there_is_such_an_account(serve: Serve) -> None:
     # Every attempt comes from an address of its own, or the throttle would answer.
     server = serve(TRUSTED_PROXIES="127.0.0.1")
-    tries = ["admin", "nobody"] * 40
+    tries = ["admin", "nobody"] * 20
     random.shuffle(tries)
     answers = {name: set[tuple[int, str]]() for name in ("admin", "nobody")}
     took: dict[str, list[float]] = {"admin": [], "nobody": []}

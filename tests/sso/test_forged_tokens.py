@@ -28,13 +28,19 @@ from tests.sso.providers.fake import (
     jwk,
 )
 
-NOW = int(time.time())
 Forge = Callable[[FakeProvider, str], Any]
 
 
 def changed(**claims: Any) -> Forge:
     """A well-signed token whose claims are wrong."""
     return lambda provider, nonce: provider.sign(provider.claims(nonce, **claims))
+
+
+def shifted(**seconds: int) -> Forge:
+    """A well-signed token whose times lie so many seconds from the moment it is made."""
+    return lambda provider, nonce: provider.sign(
+        provider.claims(nonce, **{name: int(time.time()) + shift for name, shift in seconds.items()})
+    )
 
 
 def unsigned(alg: str) -> Forge:
@@ -144,13 +150,13 @@ FORGED: dict[str, tuple[Forge, str]] = {
     "an audience of odd things": (changed(aud=[CLIENT_ID, {"a": 1}], azp=CLIENT_ID), "id_token_audience"),
     "several audiences without azp": (changed(aud=[CLIENT_ID, "other"]), "id_token_azp"),
     "given to another": (changed(azp="other"), "id_token_azp"),
-    "expired": (changed(exp=NOW - 31), "id_token_expired"),
+    "expired": (shifted(exp=-40), "id_token_expired"),
     "no end": (changed(exp=None), "id_token_times"),
     "an end in words": (changed(exp="tomorrow"), "id_token_times"),
     "an end that is true": (changed(exp=True), "id_token_times"),
-    "from the future": (changed(iat=NOW + 3600), "id_token_early"),
+    "from the future": (shifted(iat=3600), "id_token_early"),
     "no beginning": (changed(iat=None), "id_token_times"),
-    "not valid yet": (changed(nbf=NOW + 3600), "id_token_early"),
+    "not valid yet": (shifted(nbf=3600), "id_token_early"),
     "another nonce": (changed(nonce="x" * 43), "id_token_nonce"),
     "no nonce": (changed(nonce=None), "id_token_nonce"),
     "a nonce that is none": (changed(nonce=["x"]), "id_token_nonce"),
@@ -206,7 +212,7 @@ GOOD: dict[str, Forge] = {
     "the only key of its kind, unnamed": signed(ED, "EdDSA", None),
     "several audiences with azp": changed(aud=[CLIENT_ID, "other"], azp=CLIENT_ID),
     "a list of one audience": changed(aud=[CLIENT_ID]),
-    "clocks that differ by less than half a minute": changed(iat=NOW + 20, exp=NOW + 40),
+    "clocks that differ by less than half a minute": shifted(iat=20, exp=-5),
     "the access token's hash": changed(at_hash=half_hash(ACCESS_TOKEN)),
     "the access token's hash with Ed25519": lambda provider, nonce: provider.sign(
         provider.claims(nonce, at_hash=half_hash(ACCESS_TOKEN, "sha512")), key=ED, alg="EdDSA", kid="ed"

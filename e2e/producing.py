@@ -7,6 +7,7 @@ from e2e.product import Product
 from leaseforge import operations, reads
 from leaseforge.jobs import Job, JobState
 from leaseforge.requests import new_job
+from leaseforge.workers import WorkerState
 from tests.support import eventually_sync
 
 
@@ -45,3 +46,15 @@ def pause(product: Product, queues: Sequence[str]) -> None:
     """Pauses queues that exist."""
     for queue in queues:
         product.store.run(operations.pause(queue))
+
+
+def running_worker(product: Product) -> str:
+    """The id of the one worker that runs, once it has reported itself."""
+
+    def reported() -> str | None:
+        running = [one.id for one in product.store.run(reads.all_workers()) if one.state is WorkerState.RUNNING]
+        return running[0] if len(running) == 1 else None
+
+    found = eventually_sync(reported, within_s=30.0, every_s=0.1)
+    assert found is not None
+    return found

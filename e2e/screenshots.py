@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from e2e.conftest import FLAGS
 from e2e.console import Console
-from e2e.producing import enqueue, pause, wait_for_state
+from e2e.producing import enqueue, pause, running_worker, wait_for_state
 from e2e.product import ADMIN, VIEWER, Product, running
 from e2e.watching import Watch
 from leaseforge.jobs import JobState
@@ -38,6 +38,13 @@ _WORKER = (Path(sys.executable).with_name("leaseforge"), "worker", "shop", "--de
 _SHOP = Path(tempfile.gettempdir()) / "shop"
 # Queue -> jobs a second that ended well over the last quarter of an hour.
 HISTORY = {"default": 210.0, "mail": 140.0, "billing": 31.0, "webhooks": 2.0}
+# Queue -> type -> jobs in five minutes, the share that fails, the usual classes of run and wait time.
+TYPES = {
+    "default": {"generate_pdf": (41_000, 0.001, 11, 4), "index_doc": (22_000, 0.0, 4, 3)},
+    "mail": {"send_email": (42_000, 0.003, 7, 5)},
+    "billing": {"charge_card": (9_000, 0.18, 11, 6)},
+    "webhooks": {"call_webhook": (600, 0.012, 9, 4)},
+}
 
 
 def main() -> int:
@@ -125,6 +132,23 @@ def remember(product: Product) -> None:
                 together.setdefault(now - back, Counter()).update(counts)
         for bucket, counts in together.items():
             raw.hset(queue_key(SYSTEM, f"stats:10:{bucket}"), mapping=dict(counts))
+        for queue, kinds in TYPES.items():
+            for back in range(4):
+                mapping = {
+                    field: value for kind, figures in kinds.items() for field, value in shape(pick, kind, *figures)
+                }
+                raw.hset(queue_key(queue, f"stats:300:{now // 30 - back}"), mapping=mapping)
+
+
+def shape(pick: random.Random, kind: str, jobs: int, failing: float, run: int, wait: int) -> Iterator[tuple[str, int]]:
+    """The counters of one type in five minutes; `run` and `wait` are the classes most jobs fall into."""
+    failed = int(jobs * failing)
+    yield f"completed:{kind}", jobs - failed
+    yield f"failed:{kind}", failed
+    for name, middle in (("run", run), ("wait", wait)):
+        for away, part in ((-2, 0.04), (-1, 0.2), (0, 0.52), (1, 0.19), (2, 0.05)):
+            if 0 <= middle + away < 16:
+                yield f"{name}:{middle + away}:{kind}", int(jobs * part * pick.uniform(0.9, 1.1))
 
 
 def photograph(
@@ -150,6 +174,9 @@ def photograph(
         "dead": "/dead",
         "dead-jobs": "/dead/jobs?queue=billing",
         "workers": "/workers",
+        "worker": f"/workers/{running_worker(product)}",
+        "metrics": "/metrics",
+        "system": "/system",
         "find": "/find?q=8f3b0c52-6d0e-4b7b-9d0c-2f6d1b7f3c11",
         "users": "/users",
         "user": f"/users/{VIEWER[0]}",

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from e2e.console import Console
-from e2e.producing import dead_job, enqueue, wait_for_state
+from e2e.producing import dead_job, enqueue, running_worker, wait_for_state
 from e2e.product import ADMIN, VIEWER, Product
 from leaseforge.jobs import JobState
 
@@ -36,6 +36,14 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     states = [f"/queues/shown?state={state.value}" for state in JobState]
     lists = ["/jobs", "/delayed", "/dead", "/dead/jobs", "/dead/jobs?type=none", "/dead/purge", f"/dead/{dead}/delete"]
     jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
+    worker = running_worker(product)
+    figures = [
+        "/metrics",
+        "/metrics?queue=shown&order=failing",
+        "/system",
+        f"/workers/{worker}",
+        f"/workers/{worker}/stop",
+    ]
 
     for path in [
         "",
@@ -46,16 +54,17 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
         "/find",
         "/queues/shown/purge",
         *lists,
+        *figures,
         *PEOPLE,
     ]:
         console.open(path)
         expect(console.heading()).to_be_visible()
         console.watch.check()
-    for path in ["?seconds=3600", *states]:
+    for path in ["?seconds=3600", "/metrics?seconds=3600", "/metrics?seconds=604800", *states]:
         console.open(path)
         expect(console.heading()).to_be_visible()
         console.watch.check_rules()
-    for missing in ("/nothing/here", "/queues/never", "/jobs/not-an-id"):
+    for missing in ("/nothing/here", "/queues/never", "/jobs/not-an-id", "/workers/nobody", "/metrics?queue=never"):
         with console.watch.expecting(404):
             console.open(missing)
             expect(console.heading()).to_contain_text("No such")

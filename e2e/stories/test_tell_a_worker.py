@@ -5,24 +5,11 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from e2e.console import Console
-from e2e.producing import enqueue, wait_for_state
+from e2e.producing import enqueue, running_worker, wait_for_state
 from e2e.product import Product
 from leaseforge import operations, reads
 from leaseforge.jobs import JobState
-from leaseforge.workers import WorkerState
 from tests.support import eventually_sync
-
-
-def the_worker(product: Product) -> str:
-    """The id of the one worker that runs, once it has reported itself."""
-
-    def reported() -> str | None:
-        running = [one.id for one in product.store.run(reads.all_workers()) if one.state is WorkerState.RUNNING]
-        return running[0] if len(running) == 1 else None
-
-    found = eventually_sync(reported, within_s=30.0, every_s=0.1)
-    assert found is not None
-    return found
 
 
 def wait_until_gone(product: Product, worker_id: str) -> None:
@@ -33,9 +20,9 @@ def wait_until_gone(product: Product, worker_id: str) -> None:
 
 
 def test_a_worker_is_quieted_resumed_and_stopped(visit: Callable[..., Console], product: Product) -> None:
-    product.start_worker()
+    product.start_worker(queues="held")
     try:
-        worker_id = the_worker(product)
+        worker_id = running_worker(product)
         [running] = enqueue(product, "held", type="sleep", payload={"duration_ms": 600_000})
         wait_for_state(product, running, JobState.RUNNING)
         console = visit()
@@ -72,9 +59,9 @@ def test_a_worker_is_quieted_resumed_and_stopped(visit: Callable[..., Console], 
 
 
 def test_a_worker_is_stopped_without_script(visit: Callable[..., Console], product: Product) -> None:
-    product.start_worker()
+    product.start_worker(queues="held")
     try:
-        worker_id = the_worker(product)
+        worker_id = running_worker(product)
         console = visit(scripted=False, width=360)
         console.open(f"/workers/{worker_id}")
         expect(console.page.get_by_text("It runs nothing at this moment")).to_be_visible()

@@ -140,7 +140,3 @@ async def test_an_api_that_was_killed_before_it_answered_gives_the_same_id_to_th
 
 async def has_more_than(store: Store, jobs: int) -> bool:
     return (await counts(store)).get("ready", 0) > jobs
-
-
-async def has(store: Store, jobs: int) -> bool:
-    return await counts(store) == {"ready": jobs}

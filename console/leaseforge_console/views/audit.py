@@ -109,7 +109,7 @@ class AuditPage:
 
 def read_query(*, user: str, action: str, target: str, result: str, since: str, until: str) -> AuditQuery:
     """What the address asks for. Nothing is guessed: a value that is no such thing becomes a problem."""
-    texts = [value.strip()[:MAX_TEXT] for value in (user, action, target)]
+    whose, what, of = (value.strip()[:MAX_TEXT] for value in (user, action, target))
     problems: dict[str, str] = {}
     if result and result not in RESULTS:
         problems["result"] = "No such result."
@@ -118,12 +118,14 @@ def read_query(*, user: str, action: str, target: str, result: str, since: str, 
         problems["until"] = "Must be later than the begin."
     known = Result(result) if result in RESULTS else None
     return AuditQuery(
-        *texts,
+        whose,
+        what,
+        of,
         result=result if known else "",
         since=_typed(begins),
         until=_typed(ends),
         problems=problems,
-        wanted=Filter(texts[0], texts[1], texts[2], known, _ms(begins), _ms(ends)),
+        wanted=Filter(whose, what, of, known, _ms(begins), _ms(ends)),
     )
 
 

@@ -12,7 +12,7 @@ from leaseforge_auth.audit.chain import Chain, Head
 from leaseforge_auth.audit.lines import as_line
 from leaseforge_auth.audit.search import Filter, export
 from leaseforge_auth.audit.verification import Verdict, verify
-from leaseforge_cli.exits import ExitCode
+from leaseforge_cli.exits import CommandFailed, ExitCode
 
 STORE_PATIENCE_S = 5.0
 
@@ -47,6 +47,11 @@ def verify_trail(head: Head | None) -> int:
     """Find entries that were removed, altered or put in another order; exit status 1 if there are any."""
     settings = ServerSettings.read(os.environ)
     verdict = asyncio.run(_verify(settings, head))
+    if verdict.checked and verdict.foreign == verdict.checked:
+        raise CommandFailed(
+            f"all {verdict.checked:,} entries are sealed with a key that is not among LEASEFORGE_AUTH_SECRET: "
+            "give all secrets that were in use since the oldest entry"
+        )
     for finding in verdict.findings:
         click.echo(f"entry {finding.sequence}: {finding.message}")
     if not verdict.is_intact:

@@ -36,7 +36,9 @@ async def first_login(store: Store, environ: Mapping[str, str], folder: DataFold
     if _is_given(environ, USERS):
         return Login("", f"accounts as set in {USERS}")
     if not folder.has_unseen_password and await store.run(read_account(username)) is not None:
-        return Login(username, f"as printed at the first start (lost? start once with {PASSWORD} set to a new one)")
+        return Login(
+            username, f"as set or printed at the first start (lost? start once with {PASSWORD} set to a new one)"
+        )
     return Login(username, "shown this once, and still valid after the next start", password=folder.unseen_password())
 
 

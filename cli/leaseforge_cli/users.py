@@ -18,6 +18,7 @@ from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.passwords import Passwords
 from leaseforge_auth.roles import Role
 from leaseforge_auth.users import Users, generated_password
+from leaseforge_cli.client_output import confirm, yes_option
 from leaseforge_cli.exits import CommandFailed, ExitCode
 
 STORE_PATIENCE_S = 5.0
@@ -142,9 +143,10 @@ def log_out(username: str) -> None:
 
 @users.command("delete")
 @click.argument("username")
-@click.confirmation_option(prompt="Remove the account with its sessions and personal API tokens?")
-def delete(username: str) -> None:
+@yes_option
+def delete(username: str, yes: bool) -> None:
     """Remove an account."""
+    confirm(f"Remove {username} with all sessions and personal API tokens?", yes=yes)
 
     async def work(known: Users, _action: Action) -> str:
         await known.delete(username)

@@ -29,10 +29,10 @@ def audit(processes: Callable[..., Process], redis_url: str) -> Run:
     return run
 
 
-def write(redis_url: str, count: int) -> None:
+def write(redis_url: str, count: int, *, secret: str = SECRET) -> None:
     async def act() -> None:
         async with connect(redis_url, retry_s=1.0) as store:
-            trail = AuditTrail(store, Chain([SECRET]), keep=1_000)
+            trail = AuditTrail(store, Chain([secret]), keep=1_000)
             for number in range(count):
                 action = new_action(
                     trail, "queue.pause", address="::1", path_parameters={"name": f"q{number}"}, request_id=""
@@ -70,6 +70,16 @@ def test_a_removed_entry_is_named(audit: Run, redis_url: str) -> None:
 
     assert checked.wait() == ExitCode.FAILED
     assert "entry 3: missing" in checked.output()
+
+
+def test_another_secret_is_told_apart_from_tampering(audit: Run, redis_url: str) -> None:
+    write(redis_url, 2, secret="another secret than the one that is given here")
+
+    checked = audit("verify")
+
+    assert checked.wait() == ExitCode.FAILED
+    assert "all 4 entries are sealed with a key that is not among LEASEFORGE_AUTH_SECRET" in checked.output()
+    assert "entry 1" not in checked.output()
 
 
 def test_the_trail_is_written_out_as_lines(audit: Run, redis_url: str) -> None:

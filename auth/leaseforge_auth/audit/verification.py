@@ -25,6 +25,8 @@ class Verdict:
     first: int
     head: Head
     findings: tuple[Finding, ...]
+    foreign: int = 0
+    """Entries sealed with a key that is not among ours."""
 
     @property
     def is_intact(self) -> bool:
@@ -44,7 +46,7 @@ async def verify(store: Store, chain: Chain, *, expected: Head | None = None) ->
     findings: list[Finding] = []
     if not chain.is_anchor(state.anchor):
         findings.append(Finding(state.anchor.sequence, "the anchor the trail begins behind was not made by us"))
-    before, checked, first = state.anchor, 0, 0
+    before, checked, first, foreign = state.anchor, 0, 0, 0
     has_seen_expected = expected is None or expected.sequence <= state.anchor.sequence
     is_linked = True
     while len(findings) < MAX_FINDINGS:
@@ -57,6 +59,7 @@ async def verify(store: Store, chain: Chain, *, expected: Head | None = None) ->
                 findings.append(Finding(before.sequence + 1, _missing(before.sequence + 1, stored.sequence - 1)))
                 is_linked = False
             if not chain.knows(stored.kid):
+                foreign += 1
                 findings.append(Finding(stored.sequence, f"sealed with an unknown key ({stored.kid or 'none'})"))
             elif is_linked and chain.mac(before.mac, stored.sequence, stored.body, kid=stored.kid) != stored.mac:
                 findings.append(Finding(stored.sequence, "altered, or not in its place"))
@@ -73,7 +76,7 @@ async def verify(store: Store, chain: Chain, *, expected: Head | None = None) ->
     findings += _at_the_end(chain, newest.head, before, has_grown=newest.head != state.head)
     if not has_seen_expected and expected is not None:
         findings.append(Finding(expected.sequence, "the entry that was noted down as the head is not there any more"))
-    return Verdict(checked, first, newest.head, tuple(findings[:MAX_FINDINGS]))
+    return Verdict(checked, first, newest.head, tuple(findings[:MAX_FINDINGS]), foreign)
 
 
 def _missing(first: int, last: int) -> str:

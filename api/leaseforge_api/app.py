@@ -19,6 +19,7 @@ from leaseforge_api.bulk_runner import keep_running_bulk
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
 from leaseforge_api.problems import answer_problem
+from leaseforge_api.queries import check_query
 from leaseforge_api.routes import (
     audit,
     auth,
@@ -124,6 +125,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                     workers.router,
                 ],
                 opt={AUTH: "bearer"},
+                before_request=check_query,
             ),
             probes.router,
             taskforge.router,

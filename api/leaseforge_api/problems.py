@@ -102,6 +102,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     ),
     TooBusy: _Kind(503, "too-busy", "Too busy", retry_after_s=1),
     UnsupportedContentType: _Kind(415, "unsupported-content-type", "The content type is not supported"),
+    ValidationException: _Kind(400, "invalid-request", "The request is not valid"),
     RecursionError: _Kind(400, "invalid-request", "The request is not valid", "the JSON is nested too deep"),
 }
 _FAULT = _Kind(500, "internal-error", "Something went wrong here", "the error was logged with the request id above")
@@ -132,6 +133,9 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
 
 def _detail(error: Exception) -> str:
     """The exception's own words, of a long list of problems the first ones."""
+    if isinstance(error, ValidationException):
+        said = [f"{one.field}: {one.message}" if one.field else one.message for one in _field_errors(error)]
+        return "; ".join(said[:MAX_IN_DETAIL]) or "the request is not valid"
     if not isinstance(error, errors.BadInput):
         return str(error)
     said = [f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in error.problems]
@@ -143,6 +147,8 @@ def _kind_of(error: Exception) -> _Kind:
     for cls in type(error).__mro__:
         if (kind := _KINDS.get(cls)) is not None:
             return kind
+    if isinstance(error, HTTPException) and error.detail == _GONE:
+        return _Kind(400, "invalid-request", "The request is not valid", "the body ended before it was complete")
     if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
         status = HTTPStatus(error.status_code)
         slug = status.phrase.lower().replace(" ", "-")
@@ -151,6 +157,8 @@ def _kind_of(error: Exception) -> _Kind:
     return _FAULT
 
 
+# What the framework says, as a fault of its own, of a client that went away in the middle of its body.
+_GONE = "client disconnected prematurely"
 _DETAILS: Mapping[int, str] = {
     404: "nothing is served at this path",
     405: "this path does not support the method: see Allow",

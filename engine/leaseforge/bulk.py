@@ -23,7 +23,14 @@ from leaseforge.bulk_records import (
     sum_of,
 )
 from leaseforge.calls import Batch, Plan
-from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, FieldProblem, TooManyOperations
+from leaseforge.errors import (
+    BadInput,
+    BulkNotFound,
+    BulkNotPossible,
+    FieldProblem,
+    IdempotencyConflict,
+    TooManyOperations,
+)
 from leaseforge.queues import queue_name_problem
 from leaseforge.reads import Page
 from leaseforge.requests import is_job_id
@@ -34,7 +41,8 @@ MAX_ID_BYTES = 64
 def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
     """Asks for an operation: from this moment on nothing that arrives is touched. It collects until it is `ready`.
 
-    The same id again answers the operation it made. Raises BadInput, QueueNotFound, TooManyOperations.
+    The same id again answers the operation it made. Raises BadInput, QueueNotFound, TooManyOperations, and
+    IdempotencyConflict for the same id with another action or filter.
     """
     check_order(order)
     if order.filter.queue is not None:
@@ -44,7 +52,10 @@ def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
         raise TooManyOperations(
             f"{limits.MAX_OPERATIONS_ALIVE} bulk operations are not over yet: run or abort one of them first"
         )
-    return (yield from show(operation_id))
+    made = yield from show(operation_id)
+    if answer is Answer.DUPLICATE and (made.order.action, made.order.filter) != (order.action, order.filter):
+        raise IdempotencyConflict(operation_id, made.id)
+    return made
 
 
 def show(operation_id: str) -> Plan[BulkOperation]:
@@ -162,6 +173,9 @@ def _time_problems(name: str, since: datetime | None, until: datetime | None) ->
     for word, at in (("since", since), ("until", until)):
         if at is not None and at.tzinfo is None:
             yield FieldProblem(f"filter.{name}_{word}", "must be a time with a zone")
+            return
+        if at is not None and not limits.EARLIEST <= at <= limits.LATEST:
+            yield FieldProblem(f"filter.{name}_{word}", "must be between 1970 and 9999")
             return
     if since is not None and until is not None and since >= until:
         yield FieldProblem(f"filter.{name}_until", f"must be later than {name}_since")

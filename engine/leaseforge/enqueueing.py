@@ -72,8 +72,9 @@ def store_jobs(queue: str, jobs: Sequence[NewJob], *, replicated: bool = False) 
 def as_stored(job: NewJob, as_of_ms: int) -> Job:
     """A job as it was the moment the script created it (`Stored.as_of_ms`): what a read would have answered then."""
     due_ms = as_of_ms + job.delay_ms if job.at is None else _at_ms(job.at)
-    now, due = (_EPOCH + timedelta(milliseconds=ms) for ms in (as_of_ms, due_ms))
     is_ready = due_ms <= as_of_ms
+    # The past is now, however long ago it was: some of it cannot be written in UTC.
+    now, due = (_EPOCH + timedelta(milliseconds=ms) for ms in (as_of_ms, max(due_ms, as_of_ms)))
     return Job(
         id=job.id,
         queue=job.queue,

@@ -127,12 +127,12 @@ class TooManyOperations(LeaseforgeError):
 
 
 class IdempotencyConflict(LeaseforgeError):
-    """The idempotency key was used within 24 h for a job with another body."""
+    """The idempotency key was used within 24 h for a job (or an operation) with another body."""
 
     def __init__(self, key: str, job_id: str) -> None:
         self.key = key
         self.job_id = job_id
-        super().__init__(f"idempotency key {key!r} was used for another job ({job_id}) within 24 h")
+        super().__init__(f"idempotency key {key!r} was used for something else ({job_id}) within 24 h")
 
 
 class TooManyQueues(LeaseforgeError):

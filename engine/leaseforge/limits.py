@@ -1,5 +1,7 @@
 """Every bound of the engine in one place. Sizes are bytes, times milliseconds unless the name says otherwise."""
 
+from datetime import UTC, datetime
+
 MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_RESULT_BYTES = 256 * 1024
 MAX_TRACEBACK_BYTES = 8 * 1024
@@ -21,6 +23,9 @@ MAX_TIMEOUT_MS = 7 * 86_400_000
 MAX_BACKOFF_MS = 30 * 86_400_000
 MAX_MEMORY_MB = 1024 * 1024
 MAX_CPU_S = 7 * 86_400
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+"""Instants beyond these are no times of jobs, and cannot be written in every zone."""
 MAX_DELAY_MS = 10 * 365 * 86_400_000
 """Ten years: a later date is more likely a wrong unit than a wish."""
 

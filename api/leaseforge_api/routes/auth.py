@@ -100,6 +100,7 @@ async def change_password(
 ) -> LoginAnswer:
     """Changes one's own password; everything handed out before ends, and this answers with a new token."""
     if identity.kind == "api_token":
+        await action_of(request).begin(identity)
         raise NotPermitted("a login: an API token does not change passwords")
     account = await accounts.authenticate(
         identity.username, data.current, address=client_address, action=action_of(request)

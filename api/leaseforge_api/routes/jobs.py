@@ -15,7 +15,7 @@ from leaseforge.jobs import Job, NewJob
 from leaseforge.store import Store
 from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody
 from leaseforge_api.coalescing import Coalescing
-from leaseforge_api.schemas.job import JobShown, LogLineShown, gone_job_shown, log_line_shown, shown_to
+from leaseforge_api.schemas.job import JobShown, LogLineShown, gone_job_shown, is_foreign, log_line_shown, shown_to
 from leaseforge_api.schemas.jobs import BulkAnswer, BulkRequest, BulkResult, IdempotencyKey, JobRequest, job_from
 from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_auth.guards import permission
@@ -42,7 +42,11 @@ async def enqueue(
     )
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)
-    shown = gone_job_shown(job, accepted.id) if accepted.job is None else shown_to(identity, accepted.job)
+    # A unique key may lead to another account's job: a producer is told what it asked for, and nothing of that one.
+    if accepted.job is None or is_foreign(identity, accepted.job):
+        shown = gone_job_shown(job, accepted.id)
+    else:
+        shown = shown_to(identity, accepted.job)
     location = f"{request.app.state.root_path}/api/jobs/{accepted.id}"
     return Response(shown, status_code=201 if accepted.is_new else 200, headers={"Location": location})
 
@@ -93,7 +97,7 @@ async def log_lines(
 async def readable(job_id: str, store: Store, identity: Identity) -> Job:
     """The job, if this caller may see it. Raises JobNotFound otherwise, whatever the reason."""
     job = await store.run(reads.job(job_id))
-    if not identity.can(Permission.JOBS_READ) and job.created_by != identity.username:
+    if is_foreign(identity, job):
         raise JobNotFound(job_id)
     return job
 

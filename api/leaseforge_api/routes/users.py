@@ -1,5 +1,6 @@
 """Accounts: who may log in, and as what."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Request, Response, Router, delete, get, patch, post
@@ -12,9 +13,11 @@ from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_api.schemas.users import Account, Session, UserChangeRequest, UserRequest, account, session
 from leaseforge_auth.audit.action import action_of
+from leaseforge_auth.errors import NotPermitted
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
+from leaseforge_auth.roles import Role, permissions_of
 from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.users import Users
 
@@ -32,6 +35,7 @@ async def index(users: NamedDependency[Users], page: NamedDependency[Asked]) -> 
 async def create(data: JSONBody[UserRequest], request: ByWriters, users: NamedDependency[Users]) -> Response[Account]:
     """Makes an account: 201."""
     action_of(request).note(username=data.username, roles=[*data.roles])
+    _must_reach(request.user, data.roles)
     await users.create(data.username, roles=data.roles, password=data.password, origin="api")
     location = f"{request.app.state.root_path}/api/users/{data.username}"
     return Response(account(await users.show(data.username)), status_code=201, headers={"Location": location})
@@ -50,7 +54,9 @@ async def change(
     """Changes roles, password, or whether the account is disabled; its sessions and access tokens end at once."""
     if data.roles is UNSET and data.disabled is UNSET and data.password is UNSET:
         raise BadInput([FieldProblem("", "say what to change: roles, disabled, or password")])
-    before = account(await users.show(username))
+    known = await users.show(username)
+    before = account(known)
+    _must_reach(request.user, [*known.roles, *([] if data.roles is UNSET else data.roles)])
     await users.change(
         username,
         roles=None if data.roles is UNSET else data.roles,
@@ -67,8 +73,9 @@ async def change(
 
 
 @delete("/{username:str}", **permission(Permission.USERS_WRITE, audit="user.delete"))
-async def remove(username: FromPath[str], users: NamedDependency[Users]) -> None:
+async def remove(username: FromPath[str], identity: NamedDependency[Identity], users: NamedDependency[Users]) -> None:
     """Removes an account with its sessions, access tokens and personal API tokens."""
+    _must_reach(identity, (await users.show(username)).roles)
     await users.delete(username)
 
 
@@ -97,6 +104,12 @@ async def revoke_session(
     """Ends one session of an account at once."""
     info = await users.show(username)
     await sessions.revoke(info.username, session_id)
+
+
+def _must_reach(identity: Identity, roles: Sequence[Role]) -> None:
+    """Nobody makes, changes or removes an account that may do more than they may: it would be a way up."""
+    if beyond := permissions_of(roles) - identity.permissions:
+        raise NotPermitted(", ".join(sorted(beyond)))
 
 
 router = Router(

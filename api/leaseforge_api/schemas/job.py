@@ -146,6 +146,11 @@ def job_shown(job: Job, *, with_payload: bool, in_list: bool = False) -> JobShow
     )
 
 
+def is_foreign(identity: Identity, job: Job) -> bool:
+    """Whether the caller may not even know of this job: a producer knows its own."""
+    return not identity.can(Permission.JOBS_READ) and job.created_by != identity.username
+
+
 def shown_to(identity: Identity, job: Job) -> JobShown:
     """The job as this caller may see it: payloads need their own permission, or to be of one's own job."""
     is_own = job.created_by == identity.username

@@ -11,7 +11,11 @@ Instant = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"},
 
 def instant(at: datetime) -> Instant:
     """The instant as answers write it."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:  # the first and the last day of the calendar, seen from far away
+        at = at.replace(tzinfo=UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def instant_or_none(at: datetime | None) -> Instant | None:
@@ -24,7 +28,10 @@ def seconds(ms: int | None) -> float | None:
     return None if ms is None else ms / 1000
 
 
-Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=500, description="why, for whoever reads the log later")]
+Reason = Annotated[
+    str,
+    msgspec.Meta(min_length=1, max_length=500, pattern=r"\S", description="why, for whoever reads the log later"),
+]
 
 
 def instant_of(unix_s: float) -> Instant:

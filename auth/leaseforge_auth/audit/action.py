@@ -117,6 +117,8 @@ def new_action(
 
 async def reason_of(request: Request[Any, Any, Any]) -> str:
     """The reason the request gives: `reason` in its JSON, its form, or (of a DELETE) its query; '' without one."""
+    if request.method == "DELETE":
+        return request.query_params.get("reason", "")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json":

@@ -31,7 +31,7 @@ local function account_delete(K, A)
   for _, digest in ipairs(redis.call('ZRANGE', K.sessions, 0, -1)) do
     redis.call('UNLINK', place .. 'session:' .. digest)
   end
-  redis.call('UNLINK', K.account, K.sessions)
+  redis.call('UNLINK', K.account, K.sessions, K.owned)
   redis.call('SREM', K.accounts, A[1])
   list_admin(A[1], '', '1')
   return 'ok'

@@ -7,12 +7,12 @@
 -- KEYS[3] services hash  name -> id of service tokens
 -- KEYS[4] token    hash  digest, name, kind, owner, roles, permissions, created_at, expires_at, last_used_at
 -- ARGV[1] id       text
--- ARGV[2] owner    text  '' for any
+-- ARGV[2] owner    text  '' for any, else only a personal one of this account
 -- returns answer (ok, not_found)
 -- flags allow-oom
 local function api_token_revoke(K, A)
   local token = redis.call('HMGET', K.token, 'owner', 'kind', 'name')
-  if not token[1] or (A[2] ~= '' and token[1] ~= A[2]) then
+  if not token[1] or (A[2] ~= '' and (token[1] ~= A[2] or token[2] == 'service')) then
     return 'not_found'
   end
   redis.call('UNLINK', K.token)

@@ -64,7 +64,7 @@ def make(number: int, id: str) -> NewJob:
             return new_job("work", {"ms": 10}, id=id)
 
 
-@pytest.mark.parametrize("days", [-1, 1])
+@pytest.mark.parametrize("days", [-1, pytest.param(1, marks=pytest.mark.soak)])
 async def test_a_worker_a_day_off_beside_a_right_one(
     crew: Crew,
     ledger: Ledger,

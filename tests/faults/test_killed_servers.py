@@ -45,7 +45,7 @@ def all_loops_live(workers: list[Process]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("fsync", ["everysec", "always"])
+@pytest.mark.parametrize("fsync", ["everysec", pytest.param("always", marks=pytest.mark.soak)])
 async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load(
     faulty_server: Start,
     processes: StartProcess,

@@ -80,7 +80,7 @@ async def test_every_job_ends_when_workers_are_killed_at_random(
     assert {job.get("failures", "0") for job in queue.records.values() if job["type"] != "breaks"} == {"0"}
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.soak)])
 async def test_every_job_ends_when_workers_die_at_each_of_their_calls(
     store: Store, crew: Crew, ledger: Ledger, produced: Produced, redis_url: str, when: str
 ) -> None:

@@ -46,7 +46,7 @@ async def all_is_ready(store: Store) -> bool:
     return await counts(store) == {"ready": 3 * JOBS}
 
 
-@pytest.mark.parametrize("sweepers", [2, 6])
+@pytest.mark.parametrize("sweepers", [2, pytest.param(6, marks=pytest.mark.soak)])
 async def test_each_expiry_and_due_time_is_handled_once_by_many_workers(
     store: Store, crew: Crew, ledger: Ledger, redis_url: str, sweepers: int
 ) -> None:

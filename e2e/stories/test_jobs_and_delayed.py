@@ -53,15 +53,15 @@ def test_the_buttons_of_a_row_are_in_sight(visit: Callable[..., Console], produc
 
 
 def test_the_list_moves_while_somebody_looks(visit: Callable[..., Console], product: Product) -> None:
-    enqueue(product, "moving")
+    enqueue(product, "wandering")
     console = visit(width=360)
-    console.open("/jobs?queue=moving")
+    console.open("/jobs?queue=wandering")
     rows = console.page.locator("#jobs tbody tr")
     expect(rows).to_have_count(1)
     console.watch.check()
 
     console.page.get_by_label("Tag").focus()
-    enqueue(product, "moving", count=2)
+    enqueue(product, "wandering", count=2)
 
     expect(rows).to_have_count(3)
     expect(console.page.get_by_label("Tag")).to_be_focused()

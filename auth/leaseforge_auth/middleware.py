@@ -132,6 +132,8 @@ async def _admit(
 
 def _check_permission(identity: Identity, opt: Mapping[str, Any]) -> None:
     """Refuse whoever has none of the permissions asked for; a route that asks for nothing is open to nobody."""
+    if opt.get(guards.LOGGED_IN) and identity.kind == "api_token":
+        raise NotPermitted("a login: an API token does not do")
     if opt.get(guards.ANY_IDENTITY):
         return
     wanted: tuple[Permission, ...] = opt.get(guards.PERMISSION, ())

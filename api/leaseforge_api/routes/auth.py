@@ -15,7 +15,7 @@ from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.api_tokens import ApiTokens, Shown
 from leaseforge_auth.audit.action import action_of
-from leaseforge_auth.errors import NotAuthenticated, NotPermitted
+from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.oidc.settings import LOGIN_PATH
@@ -70,15 +70,13 @@ def me(request: Request[Identity, Claims | Shown, Any], identity: NamedDependenc
     return Me(shown.username, shown.roles, shown.permissions, None if ends_ms is None else instant_of(ends_ms / 1000))
 
 
-@post("/refresh", status_code=200, **any_identity(audit="token.refresh"))
+@post("/refresh", status_code=200, **any_identity(audit="token.refresh", logged_in=True))
 async def refresh(
-    request: Request[Identity, Claims | Shown, Any],
+    request: Request[Identity, Claims, Any],
     identity: NamedDependency[Identity],
     tokens: NamedDependency[AccessTokens],
 ) -> LoginAnswer:
     """Trades the token that was shown for a new one, until 7 days after its login; the old one ends."""
-    if isinstance(request.auth, Shown):
-        raise NotPermitted("a token from a login: API tokens are not refreshed")
     issued = await tokens.refresh(request.auth, now_s=time.time())
     return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
 
@@ -87,7 +85,7 @@ async def refresh(
     "/password",
     status_code=200,
     dto=JsonBody[PasswordRequest],
-    **any_identity(audit="password.change", audit_by_route=True),
+    **any_identity(audit="password.change", audit_by_route=True, logged_in=True),
 )
 async def change_password(
     data: JSONBody[PasswordRequest],
@@ -99,9 +97,6 @@ async def change_password(
     client_address: NamedDependency[str],
 ) -> LoginAnswer:
     """Changes one's own password; everything handed out before ends, and this answers with a new token."""
-    if identity.kind == "api_token":
-        await action_of(request).begin(identity)
-        raise NotPermitted("a login: an API token does not change passwords")
     account = await accounts.authenticate(
         identity.username, data.current, address=client_address, action=action_of(request)
     )

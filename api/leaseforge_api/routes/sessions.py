@@ -5,40 +5,30 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from leaseforge_api.schemas.users import Session, session
-from leaseforge_auth.errors import NotPermitted
 from leaseforge_auth.guards import any_identity
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.users import Users
 
 
-@get("/", **any_identity())
+@get("/", **any_identity(logged_in=True))
 async def index(identity: NamedDependency[Identity], sessions: NamedDependency[Sessions]) -> list[Session]:
     """One's own browser sessions, newest first; 50 at most."""
-    _must_have_logged_in(identity)
     return [session(one) for one in await sessions.listed(identity.username)]
 
 
-@delete("/{session_id:str}", **any_identity(audit="session.revoke"))
+@delete("/{session_id:str}", **any_identity(audit="session.revoke", logged_in=True))
 async def revoke(
     session_id: FromPath[str], identity: NamedDependency[Identity], sessions: NamedDependency[Sessions]
 ) -> None:
     """Ends one of one's own sessions at once."""
-    _must_have_logged_in(identity)
     await sessions.revoke(identity.username, session_id)
 
 
-@post("/end-all", status_code=204, **any_identity(audit="user.logout"))
+@post("/end-all", status_code=204, **any_identity(audit="user.logout", logged_in=True))
 async def end_all(identity: NamedDependency[Identity], users: NamedDependency[Users]) -> None:
     """Logs oneself out everywhere: sessions, access tokens (this one too) and personal API tokens."""
-    _must_have_logged_in(identity)
     await users.log_out_everywhere(identity.username)
-
-
-def _must_have_logged_in(identity: Identity) -> None:
-    """An API token was made to do a few things; its owner's sessions are not among them."""
-    if identity.kind == "api_token":
-        raise NotPermitted("a login: an API token has no sessions")
 
 
 router = Router("/sessions", route_handlers=[index, revoke, end_all], tags=["sessions"])

@@ -30,7 +30,6 @@ SLICE_S = 0.1
 JUDGE_EVERY_S = 0.5
 
 _ENDS = (BulkState.DONE, BulkState.ABORTED, BulkState.FAILED)
-_HAS_RUN = (BulkState.RUNNING, BulkState.PAUSED, BulkState.STOPPED, *_ENDS)
 
 log = structlog.get_logger()
 

@@ -1,6 +1,7 @@
 """Bulk operations: one action on many jobs, counted before anything is done, then run, paused, aborted."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -10,6 +11,7 @@ from litestar.params import FromPath, JSONBody
 
 from leaseforge import bulk, events
 from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder
+from leaseforge.calls import Plan
 from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
@@ -81,14 +83,10 @@ async def run(
     operation_id: FromPath[str],
     request: Request[Identity, Any, Any],
     store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
     data: JSONBody[BulkStep | None] = None,
 ) -> BulkOperationShown:
     """Begins, or goes on after a pause or a stop. Running one that runs is fine."""
-    await _check_step(operation_id, store, identity)
-    reason = (data or BulkStep()).reason or ""
-    operation = await store.run(bulk.run(operation_id, user=identity.username, reason=reason))
-    return _answer(operation, events.BULK_RUN, request, identity)
+    return await _steered(bulk.run, events.BULK_RUN, operation_id, request, store, data)
 
 
 @post(
@@ -101,14 +99,10 @@ async def pause(
     operation_id: FromPath[str],
     request: Request[Identity, Any, Any],
     store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
     data: JSONBody[BulkStep | None] = None,
 ) -> BulkOperationShown:
     """No further job is acted on once this has answered; it can be run on. Pausing a paused one is fine."""
-    await _check_step(operation_id, store, identity)
-    reason = (data or BulkStep()).reason or ""
-    operation = await store.run(bulk.pause(operation_id, user=identity.username, reason=reason))
-    return _answer(operation, events.BULK_PAUSED, request, identity)
+    return await _steered(bulk.pause, events.BULK_PAUSED, operation_id, request, store, data)
 
 
 @post(
@@ -121,14 +115,10 @@ async def abort(
     operation_id: FromPath[str],
     request: Request[Identity, Any, Any],
     store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
     data: JSONBody[BulkStep | None] = None,
 ) -> BulkOperationShown:
     """Ends it: no further job is acted on once this has answered, what was done stays done."""
-    await _check_step(operation_id, store, identity)
-    reason = (data or BulkStep()).reason or ""
-    operation = await store.run(bulk.abort(operation_id, user=identity.username, reason=reason))
-    return _answer(operation, events.BULK_ABORTED, request, identity)
+    return await _steered(bulk.abort, events.BULK_ABORTED, operation_id, request, store, data)
 
 
 def permissions_for(order: BulkOrder) -> set[Permission]:
@@ -146,16 +136,21 @@ def _check_permission(identity: Identity, order: BulkOrder) -> None:
         raise NotPermitted(" and ".join(missing))
 
 
-async def _check_step(operation_id: str, store: Store, identity: Identity) -> None:
-    _check_permission(identity, (await store.run(bulk.show(operation_id))).order)
-
-
-def _answer(
-    operation: BulkOperation, event: str, request: Request[Identity, Any, Any], identity: Identity
+async def _steered(
+    steer: Callable[..., Plan[BulkOperation]],
+    event: str,
+    operation_id: str,
+    request: Request[Identity, Any, Any],
+    store: Store,
+    data: BulkStep | None,
 ) -> BulkOperationShown:
+    """Carries out one step of an operation for whoever may act on its jobs one by one, and answers it as it is then."""
+    user, reason = request.user, (data or BulkStep()).reason or ""
+    _check_permission(user, (await store.run(bulk.show(operation_id))).order)
+    operation = await store.run(steer(operation_id, user=user.username, reason=reason))
     counts = operation.counts
     action_of(request).note(action=operation.order.action, state=operation.state, total=counts.total, done=counts.done)
-    log.info(event, operation=operation.id, user=identity.username, done=counts.done, total=counts.total)
+    log.info(event, operation=operation.id, user=user.username, done=counts.done, total=counts.total)
     return operation_shown(operation)
 
 

@@ -1,20 +1,17 @@
 """`leaseforge audit`: checks the trail with the secret of the installation, or writes it out."""
 
 import asyncio
-import os
 import sys
 
 import click
 
-from leaseforge.store import Store, connect
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.audit.chain import Chain, Head
 from leaseforge_auth.audit.lines import as_line
 from leaseforge_auth.audit.search import Filter, export
 from leaseforge_auth.audit.verification import Verdict, verify
 from leaseforge_cli.exits import CommandFailed, ExitCode
-
-STORE_PATIENCE_S = 5.0
+from leaseforge_cli.installation import connected, server_settings
 
 
 class HeadText(click.ParamType[Head]):
@@ -45,7 +42,7 @@ def audit() -> None:
 @click.option("--head", type=HeadText(), help="a head printed earlier: its entry must still be there, unchanged")
 def verify_trail(head: Head | None) -> int:
     """Find entries that were removed, altered or put in another order; exit status 1 if there are any."""
-    settings = ServerSettings.read(os.environ)
+    settings = server_settings()
     verdict = asyncio.run(_verify(settings, head))
     if verdict.checked and verdict.foreign == verdict.checked:
         raise CommandFailed(
@@ -66,19 +63,15 @@ def verify_trail(head: Head | None) -> int:
 @audit.command("export")
 def export_trail() -> None:
     """Write all actions to the output, oldest first, one JSON object a line."""
-    asyncio.run(_export(ServerSettings.read(os.environ)))
+    asyncio.run(_export(server_settings()))
 
 
 async def _verify(settings: ServerSettings, head: Head | None) -> Verdict:
-    async with _connected(settings) as store:
+    async with connected(settings) as store:
         return await verify(store, Chain(settings.auth.auth_secret), expected=head)
 
 
 async def _export(settings: ServerSettings) -> None:
-    async with _connected(settings) as store:
+    async with connected(settings) as store:
         async for row in export(store, Filter()):
             sys.stdout.buffer.write(as_line(row))
-
-
-def _connected(settings: ServerSettings) -> Store:
-    return connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S)

@@ -2,7 +2,6 @@
 
 import asyncio
 import getpass
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from typing import Any
 
 import click
 
-from leaseforge.store import connect
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.audit.action import Action, new_action
 from leaseforge_auth.audit.chain import Chain
@@ -20,8 +18,8 @@ from leaseforge_auth.roles import Role
 from leaseforge_auth.users import Users, generated_password
 from leaseforge_cli.client_output import confirm, yes_option
 from leaseforge_cli.exits import CommandFailed, ExitCode
+from leaseforge_cli.installation import connected, server_settings
 
-STORE_PATIENCE_S = 5.0
 PAGE = 100
 ROLES = click.Choice([role.value for role in Role])
 Work = Callable[[Users, Action], Awaitable[str | None]]
@@ -157,7 +155,7 @@ def delete(username: str, yes: bool) -> None:
 
 def _run(work: Work | Callable[[Users, Action], Awaitable[None]], word: str = "", username: str = "") -> None:
     """Carries out `work`; a change (`word`) with an entry before it and one after it in the audit trail."""
-    said = asyncio.run(_carry_out(ServerSettings.read(os.environ), work, word, username))
+    said = asyncio.run(_carry_out(server_settings(), work, word, username))
     if said:
         click.echo(said)
 
@@ -165,7 +163,7 @@ def _run(work: Work | Callable[[Users, Action], Awaitable[None]], word: str = ""
 async def _carry_out(settings: ServerSettings, work: Callable[..., Awaitable[Any]], word: str, username: str) -> Any:
     passwords = Passwords()
     try:
-        async with connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S) as store:
+        async with connected(settings) as store:
             trail = AuditTrail(store, Chain(settings.auth.auth_secret), keep=settings.auth.audit_keep)
             action = new_action(trail, word, address="", path_parameters={"username": username}, request_id="")
             action.known(f"cli:{getpass.getuser()}", credential="cli")

@@ -44,6 +44,7 @@ from leaseforge_api.routes import (
 from leaseforge_api.schemas.pages import Cursors, page_of
 from leaseforge_api.services import build_services
 from leaseforge_api.settings import ServerSettings
+from leaseforge_api.slashes import WholeNames
 from leaseforge_api.version import VERSION
 from leaseforge_auth.addresses import request_address
 from leaseforge_auth.guards import AUTH
@@ -75,7 +76,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
-            async with coalescing.running(), console.live_updates(app, connected, stop), asyncio.TaskGroup() as loops:
+            async with coalescing.running(), console.live_updates(app, connected, services.sessions, stop), asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop))
                 loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop))
                 try:
@@ -131,7 +132,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             taskforge.router,
             console.router,
         ],
-        middleware=[services.authenticate],
+        middleware=[WholeNames(), services.authenticate],
         exception_handlers={Exception: answer_error},
         dependencies={
             "store": _always(connected),

@@ -1,11 +1,9 @@
 """The outermost layer of the server: what holds for every answer, also for errors and paths that do not exist."""
 
-import re
 import time
 from collections.abc import MutableMapping
 from http import HTTPStatus
 from typing import Any, cast
-from urllib.parse import unquote
 
 import structlog
 from litestar.enums import ScopeType
@@ -13,6 +11,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leaseforge import events
 from leaseforge_api.request_ids import HEADER, request_id
+from leaseforge_api.slashes import keep_slashes
 from leaseforge_auth.audit.action import SCOPE_KEY, Action
 
 CONTENT_SECURITY_POLICY = (
@@ -36,8 +35,6 @@ ONE_YEAR = b"max-age=31536000"
 # A method no route has makes the router say which ones the path does have; its own answers to OPTIONS name those of
 # one handler only.
 _ASKED_AS = {"HEAD": "GET", "OPTIONS": "WHICH"}
-
-_ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
 log = structlog.get_logger()
 
@@ -63,8 +60,7 @@ class Edge:
         started = time.perf_counter()
         method = scope["method"]
         scope["root_path"] = ""
-        if _ENCODED_SLASH.search(scope.get("raw_path") or b""):
-            scope["path"] = _path_of(scope["raw_path"])
+        keep_slashes(scope)
         if self.root_path and (scope["path"] + "/").startswith(self.root_path + "/"):
             scope["path"] = scope["path"][len(self.root_path) :] or "/"
         if method in _ASKED_AS:
@@ -101,11 +97,6 @@ class Edge:
             duration_ms=round((time.perf_counter() - started) * 1000, 1),
             user=identity.username if identity is not None else None,
         )
-
-
-def _path_of(raw: bytes) -> str:
-    """The path with encoded slashes left as they are: part of a name, and no way to another route."""
-    return unquote(_ENCODED_SLASH.sub(b"%252F", raw).decode("ascii", "replace"))
 
 
 class _BodyNotWanted(Exception):

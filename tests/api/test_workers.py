@@ -50,7 +50,9 @@ async def test_a_worker_nobody_knows_is_not_found(
         assert answer.status_code in (404, 405) or (worker_id in ("..", "%2e%2e") and method == "GET")
 
 
-@pytest.mark.parametrize("worker_id", ["a+b %?#", "\N{PILE OF POO}", "x" * 256])
+@pytest.mark.parametrize(
+    "worker_id", ["a+b %?#", "\N{PILE OF POO}", "x" * 256, "rack 1/node-2", "%2F", "/", "a/b%2Fc%25", "../quiet"]
+)
 async def test_odd_names_are_names(worker_id: str, client: Client, admin: dict[str, str], store: Store) -> None:
     await report_worker(store, worker_id)
     quoted = "".join(f"%{byte:02X}" for byte in worker_id.encode())

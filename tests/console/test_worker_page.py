@@ -172,3 +172,16 @@ async def test_an_unusual_id_keeps_its_address(operator: Visitor, store: Store) 
 
     assert 'action="/console/workers/w%201%26x%3D%3Cb%3E%C3%A9/quiet"' in page
     assert "w 1&amp;x=&lt;b&gt;é" in page
+
+
+async def test_a_slash_is_part_of_an_id(operator: Visitor, store: Store) -> None:
+    await report_worker(store, "rack 1/node%2F2")
+    address = "/console/workers/rack%201%2Fnode%252F2"
+
+    assert f'href="{address}"' in (await operator.get("/console/workers")).text
+    page = (await operator.get(address)).text
+    answer = await operator.post(f"{address}/quiet")
+
+    assert f'action="{address}/quiet"' in page
+    assert answer.headers["location"] == address
+    assert (await store.run(reads.worker("rack 1/node%2F2"))).wanted is Command.QUIET

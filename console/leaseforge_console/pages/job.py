@@ -55,7 +55,7 @@ async def show_job(
     """One job from top to bottom."""
     snapshot = await read_snapshot(store)
     page = _page(request, await load(store, snapshot, job_id), snapshot)
-    return console.page(request, "pages/jobs/show.html", page, place(job_id), snapshot=snapshot)
+    return console.page(request, "pages/job/show.html", page, place(job_id), snapshot=snapshot)
 
 
 @post("/jobs/{job_id:str}/retry", **permission(Permission.JOBS_WRITE, audit="job.retry"))
@@ -84,7 +84,7 @@ async def confirm_delete(
     snapshot = await read_snapshot(store)
     page = _page(request, await load(store, snapshot, job_id), snapshot)
     place = Place(f"Delete job {job_id[:8]}", "jobs")
-    return console.page(request, "pages/jobs/delete.html", page, place, snapshot=snapshot)
+    return console.page(request, "pages/job/delete.html", page, place, snapshot=snapshot)
 
 
 @post("/jobs/{job_id:str}/delete", **permission(Permission.JOBS_WRITE, audit="job.delete"))

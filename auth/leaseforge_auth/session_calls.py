@@ -60,6 +60,16 @@ def read_session(
     return Call(SCRIPTS.load("session_read"), keys.named(session=keys.session(session_id)), args, read)
 
 
+def sessions_standing(session_ids: Sequence[str], *, absolute_ms: int) -> Call[list[bool]]:
+    """Of each session whether it is still good; none is kept alive by asking."""
+
+    def read(raw: Sequence[bytes]) -> list[bool]:
+        return [word == b"good" for word in raw]
+
+    digests = [keys.session_digest(session_id) for session_id in session_ids]
+    return Call(SCRIPTS.load("session_standing"), keys.named(), (("absolute_ms", absolute_ms),), read, rest=digests)
+
+
 def close_session(session_id: str) -> Call[Answer]:
     """Ends a session."""
     return Call(SCRIPTS.load("session_close"), keys.named(session=keys.session(session_id)), (), answer)

@@ -129,6 +129,7 @@ class Console:
             here=request.scope["path"] + (f"?{query}" if query else ""),
             now=snapshot.now if snapshot else datetime.now(UTC),
             live_path=place.live_path,
+            section=place.section,
         )
 
     def _no_flash(self) -> Cookie:

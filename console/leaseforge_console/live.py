@@ -2,12 +2,14 @@
 
 A tab listens to a topic. While anybody listens, the poller reads the snapshot every two seconds, and once each topic
 that has listeners; every listener of a topic gets the same values. With nobody listening nothing is read.
+
+At each turn it also asks, once for all tabs, whose session has ended: their streams end, and so the tabs find out.
 """
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -71,6 +73,10 @@ class _Feed:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
+SessionsEnded = Callable[[Sequence[str]], Awaitable[frozenset[str]]]
+"""Which of the sessions of these ids have ended."""
+
+
 class TooManyStreams(LeaseforgeError):
     """More is watched live than one process reads for, or than one account may."""
 
@@ -84,11 +90,14 @@ async def read_snapshot(store: Store) -> Snapshot:
 class Live:
     """The poller and those who listen. `run` belongs into the application's lifespan."""
 
-    def __init__(self, store: Store, *, every_s: float = EVERY_S) -> None:
+    def __init__(self, store: Store, *, every_s: float = EVERY_S, ended: SessionsEnded | None = None) -> None:
         self._store = store
+        self._sessions_ended = ended
         self._every_s = every_s
         self._feeds: dict[Topic, _Feed] = {}
         self._streams: Counter[str] = Counter()
+        self._sessions: Counter[str] = Counter()
+        self._over: frozenset[str] = frozenset()
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -112,13 +121,19 @@ class Live:
         """Something was just changed here: read at once instead of at the next turn."""
         self._wake.set()
 
-    async def updates(self, topic: Topic, *, user: str = "", keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
-        """The topic's updates as they come, None when there was none for `keepalive_s`; ends with the server."""
+    async def updates(
+        self, topic: Topic, *, user: str = "", session: str = "", keepalive_s: float = 10.0
+    ) -> AsyncIterator[Update | None]:
+        """The topic's updates as they come, None when there was none for `keepalive_s`.
+
+        Ends with the server, and when the session it is for has ended.
+        """
         feed = self._join(topic)
         self._streams[user] += 1
+        self._sessions[session] += 1
         seen = 0
         try:
-            while not self._closed:
+            while not self._closed and session not in self._over:
                 try:
                     async with asyncio.timeout(keepalive_s):
                         await self._changed(feed, seen)
@@ -126,13 +141,12 @@ class Live:
                     yield None
                     continue
                 seen = feed.number
-                if feed.update is not None and not self._closed:
+                if feed.update is not None and not self._closed and session not in self._over:
                     yield feed.update
         finally:
             self._leave(topic, feed)
-            self._streams[user] -= 1
-            if not self._streams[user]:
-                del self._streams[user]
+            _count_down(self._streams, user)
+            _count_down(self._sessions, session)
 
     async def _changed(self, feed: _Feed, seen: int) -> None:
         async with feed.changed:
@@ -166,7 +180,7 @@ class Live:
     async def _poll(self) -> None:
         at = time.monotonic()
         try:
-            snapshot = await read_snapshot(self._store)
+            snapshot, self._over = await asyncio.gather(read_snapshot(self._store), self._find_ended())
         except LeaseforgeError as error:
             log.warning(events.CONSOLE_POLL_FAILED, error=str(error))
             await self._tell({topic: Update(at, trouble=str(error)) for topic in self._feeds})
@@ -174,6 +188,10 @@ class Live:
             topics = list(self._feeds)
             found = await asyncio.gather(*(self._load(topic, snapshot, at) for topic in topics))
             await self._tell(dict(zip(topics, found, strict=True)))
+
+    async def _find_ended(self) -> frozenset[str]:
+        watching = [session for session in self._sessions if session]
+        return await self._sessions_ended(watching) if self._sessions_ended and watching else frozenset()
 
     async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update:
         try:
@@ -197,3 +215,9 @@ class Live:
         for feed in list(self._feeds.values()):
             async with feed.changed:
                 feed.changed.notify_all()
+
+
+def _count_down(counts: Counter[str], name: str) -> None:
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]

@@ -14,6 +14,7 @@ from litestar.response import Redirect
 
 from leaseforge.store import Store
 from leaseforge_auth.guards import AUTH, public
+from leaseforge_auth.sessions import Sessions
 from leaseforge_console import errors
 from leaseforge_console.console import Console
 from leaseforge_console.live import Live
@@ -34,6 +35,7 @@ from leaseforge_console.pages import (
     queue,
     queues,
     static,
+    still,
     system,
     tokens,
     user_access,
@@ -111,6 +113,7 @@ _PAGES = [
     login.log_in,
     login.log_out,
     live.watch_overview,
+    still.watch_still,
     live.watch_queues,
     live.watch_queue,
     live.watch_job,
@@ -134,7 +137,7 @@ class ConsolePart:
     """
 
     router: Router
-    live_updates: Callable[[Litestar, Store, asyncio.Event], AbstractAsyncContextManager[None]]
+    live_updates: Callable[[Litestar, Store, Sessions, asyncio.Event], AbstractAsyncContextManager[None]]
     answer_error: Callable[[Request[Any, Any, Any], Exception], Response[Any]]
 
 
@@ -169,9 +172,11 @@ def console_part(settings: ConsoleSettings) -> ConsolePart:
 
 
 @asynccontextmanager
-async def live_updates(app: Litestar, store: Store, stop: asyncio.Event) -> AsyncIterator[None]:
+async def live_updates(
+    app: Litestar, store: Store, sessions: Sessions, stop: asyncio.Event
+) -> AsyncIterator[None]:
     """Runs the poller while the application lives."""
-    app.state.live = live_ = Live(store)
+    app.state.live = live_ = Live(store, ended=sessions.ended)
     async with asyncio.TaskGroup() as tasks:
         polling = tasks.create_task(live_.run(stop))
         try:

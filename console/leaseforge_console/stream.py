@@ -1,7 +1,8 @@
 """The stream of updates one tab holds open: server-sent events that replace parts of the page.
 
 Each update is a message with the parts that changed, then a `beat` that tells how old the values are. `trouble` says
-that Redis did not answer, `gone` that what the page shows no longer exists.
+that Redis did not answer, `gone` that what the page shows no longer exists. The stream of a session that was ended
+ends, too: the browser asks again, is refused, and leads to the login.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -43,7 +44,7 @@ async def _messages(request: ConsoleRequest, console: Console, live: Live, watch
     sent: list[str] = []
     started: float | None = None
     yield event(comment="the console's live updates")
-    async for update in live.updates(watched.topic, user=identity_of(request).username):
+    async for update in live.updates(watched.topic, user=identity_of(request).username, session=request.auth):
         if update is None:
             yield event(comment="still here")
             continue

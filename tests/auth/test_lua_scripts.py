@@ -33,6 +33,7 @@ CALLS: list[Call[Any]] = [
     session_calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
     session_calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
     session_calls.close_session("id"),
+    session_calls.sessions_standing(["id", "another"], absolute_ms=1000),
     session_calls.list_sessions("ada"),
     session_calls.revoke_session("ada", "0123456789abcdef"),
     audit.read_state(),

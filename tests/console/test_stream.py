@@ -1,8 +1,8 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 from litestar import Litestar
@@ -10,7 +10,9 @@ from litestar import Litestar
 from leaseforge import operations
 from leaseforge.requests import new_job
 from leaseforge.store import Store
+from leaseforge_auth import calls, session_calls
 from leaseforge_auth.roles import Role
+from leaseforge_auth.session_calls import public_id
 from leaseforge_console.stream import event
 from tests.api.support import kill_job
 from tests.console.browsing import Visitor
@@ -23,6 +25,7 @@ class Stream:
         self.status = 0
         self.content_type = ""
         self.text = ""
+        self._is_complete = False
         self._news = asyncio.Event()
         self._leave = asyncio.Event()
         self._running = asyncio.create_task(self._run(app, path, cookie))
@@ -65,6 +68,7 @@ class Stream:
                 self.content_type = dict(message["headers"]).get(b"content-type", b"").decode()
             else:
                 self.text += message.get("body", b"").decode()
+                self._is_complete = not message.get("more_body", False)
             self._news.set()
 
         await app(scope, receive, send)
@@ -76,6 +80,14 @@ class Stream:
                 self._news.clear()
                 await self._news.wait()
         return self.text
+
+    async def ended(self) -> None:
+        """Waits until the server has ended it."""
+        async with asyncio.timeout(10):
+            while not self._is_complete:
+                self._news.clear()
+                await self._news.wait()
+        await self.close()
 
     async def close(self) -> None:
         self._leave.set()
@@ -176,3 +188,49 @@ async def test_no_stream_without_a_session(stranger: Visitor) -> None:
 def test_an_event_keeps_its_lines_apart() -> None:
     assert event("one\ntwo", name="beat") == b"event: beat\ndata: one\ndata: two\n\n"
     assert event(comment="still here") == b": still here\n\n"
+
+
+ENDINGS: dict[str, Callable[[Store, str], Any]] = {
+    "session ended": lambda store, sid: store.run(session_calls.revoke_session("operator", public_id(sid))),
+    "disabled": lambda store, _: store.run(calls.change_account("operator", disabled=True)),
+    "other roles": lambda store, _: store.run(calls.change_account("operator", roles=[Role.VIEWER])),
+    "other password": lambda store, _: store.run(calls.change_account("operator", password_hash="$other")),
+    "deleted": lambda store, _: store.run(calls.delete_account("operator")),
+}
+
+
+@pytest.mark.parametrize("path", ["/console/live/queues", "/console/live/still?section=account"])
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_the_open_streams_of_a_session_that_was_ended_end_and_are_refused(
+    operator: Visitor, store: Store, app: Litestar, ending: str, path: str
+) -> None:
+    stream = opened(operator, app, path)
+    await stream.wait_for("event: beat")
+
+    await ENDINGS[ending](store, operator.client.cookies["leaseforge"])
+    app.state.live.nudge()
+
+    await stream.ended()
+    assert (await operator.get(path, htmx=True)).status_code == 401
+
+
+async def test_whose_session_has_ended_is_asked_once_for_all_tabs(
+    operator: Visitor, store: Store, app: Litestar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ended = app.state.live._sessions_ended
+
+    async def count(sessions: Sequence[str]) -> frozenset[str]:
+        asked.append(len(sessions))
+        return cast("frozenset[str]", await ended(sessions))
+
+    monkeypatch.setattr(app.state.live, "_sessions_ended", count)
+    streams = [opened(operator, app, "/console/live/queues") for _ in range(20)]
+    for stream in streams:
+        await stream.wait_for("event: beat")
+
+    assert asked
+    assert set(asked) == {1}
+    assert len(asked) < 10
+    for stream in streams:
+        await stream.close()

@@ -38,7 +38,8 @@ class Flash:
 class Frame:
     """What `frame.html` needs besides the page itself.
 
-    `live_path` is the page's stream of updates, None for a page that stands still. `here` is the page's own address
+    `live_path` is the page's stream of updates, None for a page that stands still: only the counts of the rail, of
+    which `section` is the page's part, follow there. `here` is the page's own address
     below the prefix, for forms that lead back to it.
     """
 
@@ -53,6 +54,7 @@ class Frame:
     here: str
     now: datetime
     live_path: str | None
+    section: str
 
     def can(self, permission: str) -> bool:
         """Whether the user may do this; the server refuses it all the same."""

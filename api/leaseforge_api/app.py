@@ -18,6 +18,7 @@ from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.bulk_runner import keep_running_bulk
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
+from leaseforge_api.metrics import ServerMeters
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.queries import check_query
 from leaseforge_api.routes import (
@@ -70,15 +71,15 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     root_path = settings.auth.root_path
     console = console_part(_console_settings(settings))
     coalescing = Coalescing(connected)
-    stop = asyncio.Event()
+    stop, meters = asyncio.Event(), ServerMeters()
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
             async with coalescing.running(), console.live_updates(app, connected, services.sessions, stop), asyncio.TaskGroup() as loops:
-                loops.create_task(keep_adding_up(connected, stop))
-                loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop))
+                loops.create_task(keep_adding_up(connected, stop, meters.pulse))
+                loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop, meters.pulse))
                 try:
                     yield
                 finally:
@@ -137,6 +138,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         dependencies={
             "store": _always(connected),
             "coalescing": _always(coalescing),
+            "meters": _always(meters),
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "sso": _always(services.sso),
@@ -156,7 +158,8 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         pdb_on_exception=False,
         logging_config=None,
     )
-    app.asgi_handler = Edge(app.asgi_handler, root_path=root_path, is_https=settings.auth.is_https)
+    is_https = settings.auth.is_https
+    app.asgi_handler = Edge(app.asgi_handler, root_path=root_path, is_https=is_https, meters=meters.http)
     return app
 
 

@@ -18,6 +18,7 @@ from leaseforge.bulk_pace import FailureWatch, Pace
 from leaseforge.bulk_records import BulkOperation, BulkState, count_fields, found_fields, operation_from
 from leaseforge.bulk_work import Work
 from leaseforge.errors import LeaseforgeError, ScriptFault
+from leaseforge.pulse import Pulse
 from leaseforge.store import Store
 from leaseforge_api.bulk_endings import ending
 from leaseforge_auth.audit.trail import AuditTrail
@@ -34,16 +35,18 @@ _ENDS = (BulkState.DONE, BulkState.ABORTED, BulkState.FAILED)
 log = structlog.get_logger()
 
 
-async def keep_running_bulk(store: Store, trail: AuditTrail, stop: asyncio.Event) -> None:
+async def keep_running_bulk(store: Store, trail: AuditTrail, stop: asyncio.Event, pulse: Pulse) -> None:
     """Carries out what operators asked for until `stop`."""
     runner = BulkRunner(store, trail)
     while not stop.is_set():
+        pulse.beat("bulk")
         wait_s = IDLE_S
         try:
             wait_s = await runner.turn()
         except LeaseforgeError as error:
             log.warning(events.BULK_LATE, error=str(error))
         except Exception as error:  # a defect here must not end a server that does much more
+            pulse.crashed("bulk")
             log.error(events.LOOP_CRASHED, loop="bulk", exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), max(0.001, wait_s))

@@ -1,7 +1,7 @@
 """The outermost layer of the server: what holds for every answer, also for errors and paths that do not exist."""
 
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leaseforge import events
+from leaseforge_api.metrics_http import UNMATCHED, HttpMeters
 from leaseforge_api.request_ids import HEADER, request_id
 from leaseforge_api.slashes import keep_slashes
 from leaseforge_auth.audit.action import SCOPE_KEY, Action
@@ -31,6 +32,7 @@ UNLESS_SET = {b"cache-control": b"no-store"}
 ROUTINE = ("/livez", "/health", "/ready", "/metrics", "/static/")
 AUDIT_HEADER = b"x-audit-id"
 """Names the action in the audit trail that this request was."""
+EVENT_STREAM = b"text/event-stream"
 ONE_YEAR = b"max-age=31536000"
 # A method no route has makes the router say which ones the path does have; its own answers to OPTIONS name those of
 # one handler only.
@@ -40,14 +42,15 @@ log = structlog.get_logger()
 
 
 class Edge:
-    """Wraps the whole application: request id, path prefix, HEAD, security headers, one log line a request.
+    """Wraps the whole application: request id, path prefix, HEAD, security headers, one log line and count a request.
 
     HEAD is answered as GET without the body, OPTIONS with the methods of the path. A path prefix is taken off whether
     the proxy in front keeps it or strips it, so that routes never see it.
     """
 
-    def __init__(self, app: ASGIApp, *, root_path: str, is_https: bool) -> None:
+    def __init__(self, app: ASGIApp, *, root_path: str, is_https: bool, meters: HttpMeters) -> None:
         self.app = app
+        self.meters = meters
         self.root_path = root_path
         self.always = ON_EVERY_ANSWER | ({b"strict-transport-security": ONE_YEAR} if is_https else {})
 
@@ -66,7 +69,8 @@ class Edge:
         if method in _ASKED_AS:
             # A copy: the server below has to know that it is HEAD, or it would wait for the body.
             scope = {**scope, "method": _ASKED_AS[method]}
-        answer = _Answer(send, self._headers(scope), method, scope)
+        answer = _Answer(send, self._headers(scope), method, scope, on_stream=self.meters.streaming)
+        self.meters.began()
         try:
             with structlog.contextvars.bound_contextvars(request_id=request_id(scope)):
                 try:
@@ -75,7 +79,7 @@ class Edge:
                     await answer.failed()
                     raise
                 finally:
-                    self._log(scope, answer, method, started)
+                    self._tell(scope, answer, method, started)
         except Exception:
             # The head of the answer is out and the body was not wanted: what ended the body does not matter.
             if not answer.is_cut_short:
@@ -84,17 +88,20 @@ class Edge:
     def _headers(self, scope: MutableMapping[str, Any]) -> dict[bytes, bytes]:
         return self.always | {HEADER: request_id(scope).encode()}
 
-    def _log(self, scope: MutableMapping[str, Any], answer: "_Answer", method: str, started: float) -> None:
+    def _tell(self, scope: MutableMapping[str, Any], answer: "_Answer", method: str, started: float) -> None:
         identity = scope.get("user")
         # The template, not the path: paths hold ids chosen by callers.
-        route = scope.get("path_template") or "unmatched"
+        route = scope.get("path_template") or UNMATCHED
+        took_s = time.perf_counter() - started
+        counted_s = took_s if answer.streams_from is None else answer.streams_from - started
+        self.meters.ended(method, route, answer.status, counted_s, was_stream=answer.streams_from is not None)
         is_routine = answer.status < HTTPStatus.BAD_REQUEST and route.startswith(ROUTINE)
         (log.debug if is_routine else log.info)(
             events.REQUEST_ANSWERED,
             method=method,
             route=route,
             status=answer.status,
-            duration_ms=round((time.perf_counter() - started) * 1000, 1),
+            duration_ms=round(took_s * 1000, 1),
             user=identity.username if identity is not None else None,
         )
 
@@ -109,8 +116,19 @@ class _Answer:
     What the audit trail began with the request it ends with the answer's status, before the answer leaves.
     """
 
-    def __init__(self, send: Any, headers: dict[bytes, bytes], method: str, scope: MutableMapping[str, Any]) -> None:
+    def __init__(
+        self,
+        send: Any,
+        headers: dict[bytes, bytes],
+        method: str,
+        scope: MutableMapping[str, Any],
+        *,
+        on_stream: Callable[[], None],
+    ) -> None:
         self.send = send
+        self.on_stream = on_stream
+        self.streams_from: float | None = None
+        """When it became a stream of events, by time.perf_counter()."""
         self.scope = scope
         self.headers = headers
         self.is_options = method == "OPTIONS"
@@ -127,6 +145,9 @@ class _Answer:
                 sent = [(name, value) for name, value in sent if name == b"allow"]
             own = [(name, _with_head(name, value)) for name, value in sent if name not in self.headers]
             names = {name for name, _ in own}
+            if self.has_body and any(name == b"content-type" and value.startswith(EVENT_STREAM) for name, value in own):
+                self.streams_from = time.perf_counter()
+                self.on_stream()
             if (action := self._action()) is not None:
                 await action.close(self.status)
                 own.append((AUDIT_HEADER, action.id.encode()))

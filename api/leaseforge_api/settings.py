@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.logs import LEVELS
+from leaseforge.metrics_token import metrics_token
 from leaseforge.settings import EngineSettings, address, one_of, read, setting
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
@@ -32,6 +33,13 @@ class HttpSettings:
     )
     log_level: str = setting(
         "LEASEFORGE_LOG_LEVEL", default="info", parse=one_of(*LEVELS), help="debug, info, warning or error"
+    )
+    metrics_token: str = setting(
+        "LEASEFORGE_METRICS_TOKEN",
+        default="",
+        parse=metrics_token,
+        secret=True,
+        help="bearer token that /metrics asks for; open to everybody without",
     )
 
 

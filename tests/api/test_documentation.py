@@ -1,15 +1,12 @@
-"""docs/api.md says what the server does: its routes with their permissions, its errors, its metrics."""
+"""docs/api.md says what the server does: its routes with their permissions, and its errors."""
 
 import re
 from pathlib import Path
 
-from leaseforge.store import Store
-from leaseforge_api import metrics, problems
+from leaseforge_api import problems
 from leaseforge_auth.guards import ANY_IDENTITY, AUTH, PERMISSION
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.roles import Role
-from tests.api.conftest import Client
-from tests.api.support import claim_job, report_worker
 from tests.api.test_routes import API, ROUTES, Route
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
@@ -38,18 +35,6 @@ def test_every_kind_of_problem_is_listed_with_its_status() -> None:
     for kind in problems._KINDS.values():
         [row] = [line for line in DOCUMENT.splitlines() if line.startswith(f"| {kind.status} |")]
         assert f"`{kind.slug}`" in row
-
-
-async def test_every_metric_is_listed(client: Client, store: Store) -> None:
-    await claim_job(store)
-    await report_worker(store, "one")
-
-    names = set(re.findall(r"^# TYPE (\S+)", (await client.get("/metrics")).text, re.MULTILINE))
-
-    for name in names:
-        counted = re.fullmatch(r"leaseforge_jobs_(\w+)_total", name)
-        assert f"`{counted[1] if counted else name}`" in DOCUMENT
-    assert set(metrics.COUNTERS) <= set(re.findall(r"`(\w+)`", DOCUMENT))
 
 
 def test_every_role_is_listed() -> None:

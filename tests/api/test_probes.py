@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from prometheus_client.parser import text_string_to_metric_families
 
 from leaseforge.exchanges import Outcome
 from leaseforge.store import Store, connect
@@ -34,14 +35,15 @@ async def test_metrics_count_the_whole_installation(client: Client, admin: dict[
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = answer.text.splitlines()
     for line in (
-        'leaseforge_jobs_enqueued_total{queue="mail"} 2.0',
-        'leaseforge_jobs_completed_total{queue="mail"} 1.0',
-        'leaseforge_jobs_dead_total{queue="mail"} 0.0',
-        'leaseforge_queue_jobs{queue="mail",state="ready"} 1.0',
-        'leaseforge_queue_jobs{queue="mail",state="completed"} 1.0',
+        'leaseforge_tasks_enqueued_total{queue="mail"} 2.0',
+        'leaseforge_tasks_processed_total{queue="mail"} 1.0',
+        'leaseforge_tasks_dead_lettered_total{queue="mail"} 0.0',
+        'leaseforge_queue_ready{queue="mail"} 1.0',
+        'leaseforge_queue_completed{queue="mail"} 1.0',
+        'leaseforge_queue_consumers{queue="mail"} 0.0',
         'leaseforge_queue_paused{queue="mail"} 1.0',
         'leaseforge_workers{state="running"} 1.0',
-        'leaseforge_worker_slots{state="running"} 4.0',
+        'leaseforge_slots{state="running"} 4.0',
     ):
         assert line in lines
     assert any(line.startswith('leaseforge_queue_oldest_ready_seconds{queue="mail"}') for line in lines)
@@ -58,7 +60,7 @@ async def test_a_queue_that_cannot_be_read_is_left_out_and_hides_no_other(
     answer = await client.get("/metrics")
 
     assert answer.status_code == 200
-    assert 'leaseforge_queue_jobs{queue="whole",state="ready"} 1.0' in answer.text
+    assert 'leaseforge_queue_ready{queue="whole"} 1.0' in answer.text
     assert 'queue="broken"' not in answer.text
 
 
@@ -69,6 +71,59 @@ async def test_workers_that_cannot_be_read_are_left_out(client: Client, redis_cl
 
     assert answer.status_code == 200
     assert "leaseforge_workers{" not in answer.text
+    assert "leaseforge_queue_consumers" not in answer.text
+
+
+async def test_queues_that_cannot_be_read_are_left_out(client: Client, redis_client: "redis.Redis") -> None:
+    redis_client.set("lf:{sys}:queues", "not a set")
+
+    answer = await client.get("/metrics")
+
+    assert answer.status_code == 200
+    assert "leaseforge_queue_ready" not in answer.text
+    assert 'leaseforge_workers{state="lost"} 0.0' in answer.text
+
+
+async def test_requests_count_by_route_and_made_up_paths_make_no_series(client: Client, admin: dict[str, str]) -> None:
+    before = requests_by_labels((await client.get("/metrics")).text)
+    for number in range(20):
+        await client.get(f"/api/jobs/made-up-{number}", headers=admin)
+        await client.get(f"/no/such/path/{number}")
+        await client.request(f"VERB{number}", "/livez")
+
+    answer = await client.get("/metrics")
+
+    after = requests_by_labels(answer.text)
+    told = {labels: count - before.get(labels, 0) for labels, count in after.items() if count != before.get(labels)}
+    assert told.pop(("GET", "/metrics", "2xx")) == 1
+    assert told.pop(("GET", "/api/jobs/{job_id}", "4xx")) == 20
+    assert told.pop(("GET", "unmatched", "4xx")) == 20
+    [[(method, _, _), count]] = told.items()
+    assert (method, count) == ("other", 20)
+    assert "leaseforge_http_requests_in_flight 1.0" in answer.text
+    assert "made-up" not in answer.text
+
+
+def requests_by_labels(page: str) -> dict[tuple[str, str, str], float]:
+    """Requests by method, route and class of status."""
+    return {
+        (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+        if sample.name == "leaseforge_http_request_duration_seconds_count"
+    }
+
+
+async def test_with_a_token_only_who_sends_it_gets_metrics(store: Store) -> None:
+    async with serving(store, METRICS_TOKEN="a-token-for-scrapers") as client:
+        wrong = [{}, {"Authorization": "Bearer another-token-here"}, {"Authorization": "a-token-for-scrapers"}]
+        refused = [(await client.get("/metrics", headers=headers)).status_code for headers in wrong]
+        let_in = await client.get("/metrics", headers={"Authorization": "Bearer a-token-for-scrapers"})
+        probed = await client.get("/health")
+
+    assert refused == [401, 401, 401]
+    assert "leaseforge_build_info" in let_in.text
+    assert probed.status_code == 200
 
 
 @pytest.fixture

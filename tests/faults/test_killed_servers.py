@@ -40,8 +40,8 @@ def all_loops_live(workers: list[Process]) -> bool:
     for worker in workers:
         worker.check_running()
         assert metric(worker, "leaseforge_worker_degraded") == 0
-        assert metric(worker, "leaseforge_worker_loop_crashes_total") == 0
-        assert metric(worker, "leaseforge_worker_loop_age_seconds") < 30  # the sum over all loops
+        assert metric(worker, "leaseforge_loop_crashes_total") == 0
+        assert metric(worker, "leaseforge_loop_age_seconds") < 30  # the sum over all loops
     return True
 
 

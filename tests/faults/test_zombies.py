@@ -32,7 +32,7 @@ async def test_a_worker_that_slept_past_its_lease_settles_nothing_and_starts_not
 
     assert await all_ended(store, 208) == {"completed": 208}
     await eventually(lambda: len({line["job_id"] for line in log_lines(sleeper, "job_fenced")}) == 8, within_s=30)
-    await eventually(lambda: metric(sleeper, "leaseforge_worker_fenced_total") >= 8)
+    await eventually(lambda: metric(sleeper, "leaseforge_worker_fenced_writes_total") >= 8)
     [probe] = await enqueue(store, new_job("work", {"ms": 1}))
     await ended(store, probe)
     queue = audit(redis_url, ledger, produced, lease_ms=2000)["default"]

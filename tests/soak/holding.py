@@ -72,7 +72,7 @@ def hold(start: Callable[..., Process], store: SyncStore, url: str, load: Load) 
 
     eventually_sync(look, within_s=load.seconds * 3 + 240, every_s=0.5)
     held.renewal_gap_s = metric(worker, "leaseforge_worker_longest_renewal_gap_seconds")
-    held.fenced = int(metric(worker, "leaseforge_worker_fenced_total"))
+    held.fenced = int(metric(worker, "leaseforge_worker_fenced_writes_total"))
     worker.end()
     held.recovered = store.run(reads.queue("default")).totals.get("recovered", 0)
     held.unsuccessful = load.total - count(store, JobState.COMPLETED)

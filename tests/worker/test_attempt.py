@@ -239,4 +239,4 @@ async def test_run_times_are_counted_by_type_and_unknown_types_share_one_series(
     for number in range(3):
         await runner.settlement(f"unknown-{number}")
 
-    assert set(runner.meters.handlers) == {"t"}
+    assert set(runner.meters.handlers.series) == {"t"}

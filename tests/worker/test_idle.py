@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from leaseforge.exchanges import Ticked
+from leaseforge.pulse import Pulse
 from leaseforge.workers import Registered, WorkerState
 from leaseforge_worker.forwarding import Forwarding
 from leaseforge_worker.held import HeldJobs
@@ -17,7 +18,6 @@ from leaseforge_worker.pool import Pool
 from leaseforge_worker.queues import QueueChoice, Turns
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
-from leaseforge_worker.supervision import Pulse
 from leaseforge_worker.ticker import Ticker
 from leaseforge_worker.waiting import Waiting
 from tests.worker.builders import Clock

@@ -2,6 +2,8 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from leaseforge.meters import MOST_SERIES, OTHER
+from leaseforge.pulse import Pulse
 from leaseforge_worker.merging import merged
 from leaseforge_worker.metrics import Exposition, Gauges, Meters
 
@@ -13,16 +15,28 @@ GAUGES = Gauges(
     abandoned=0,
     children=0,
     degraded=True,
-    loop_ages_s={"tick": 0.5},
-    loop_crashes={"tick": 2},
+    lease_s=10.0,
 )
 
 
+def a_pulse() -> Pulse:
+    now = [100.0]
+    pulse = Pulse(lambda: now[0])
+    pulse.beat("tick")
+    now[0] += 0.5
+    for loop in ("tick", "tick", "exchange:mail", "exchange:load"):
+        pulse.crashed(loop)
+    return pulse
+
+
+def text_of(meters: Meters) -> str:
+    return Exposition(meters, a_pulse(), lambda: GAUGES).text().decode()
+
+
 def samples(meters: Meters) -> dict[tuple[str, tuple[str, ...]], float]:
-    text = Exposition(meters, lambda: GAUGES).text().decode()
     return {
         (sample.name, tuple(value for _, value in sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
+        for family in text_string_to_metric_families(text_of(meters))
         for sample in family.samples
     }
 
@@ -33,8 +47,10 @@ def test_gauges_say_how_the_worker_stands() -> None:
     assert read["leaseforge_worker_slots", ()] == 4
     assert read["leaseforge_active_workers", ()] == 2
     assert read["leaseforge_worker_degraded", ()] == 1
-    assert read["leaseforge_worker_loop_age_seconds", ("tick",)] == 0.5
-    assert read["leaseforge_worker_loop_crashes_total", ("tick",)] == 2
+    assert read["leaseforge_worker_lease_seconds", ()] == 10
+    assert read["leaseforge_loop_age_seconds", ("tick",)] == 0.5
+    assert read["leaseforge_loop_crashes_total", ("tick",)] == 2
+    assert read["leaseforge_loop_crashes_total", ("exchange",)] == 2
 
 
 def test_counters_and_durations_are_exposed() -> None:
@@ -42,20 +58,24 @@ def test_counters_and_durations_are_exposed() -> None:
     meters.ran("send", 0.003)
     meters.ran("send", 100.0)
     meters.ran("who?", 0.1)
-    meters.called("exchange", 0.0005)
+    meters.called("claim", 0.0005)
+    meters.waited("mail", 0.3)
+    meters.waited("mail", -5.0)
     meters.ended("completed")
 
     read = samples(meters)
 
     assert read["leaseforge_worker_claimed_jobs_total", ()] == 7
-    assert read["leaseforge_worker_fenced_total", ()] == 1
+    assert read["leaseforge_worker_fenced_writes_total", ()] == 1
     assert read["leaseforge_worker_settled_jobs_total", ("completed",)] == 1
-    assert read["leaseforge_handler_duration_seconds_count", ("send",)] == 2
-    assert read["leaseforge_handler_duration_seconds_bucket", ("0.005", "send")] == 1
-    assert read["leaseforge_handler_duration_seconds_bucket", ("600.0", "send")] == 2
-    assert read["leaseforge_handler_duration_seconds_count", ("unknown",)] == 1
-    assert round(read["leaseforge_handler_duration_seconds_sum", ("send",)], 3) == 100.003
-    assert read["leaseforge_worker_call_duration_seconds_count", ("exchange",)] == 1
+    assert read["leaseforge_task_duration_seconds_count", ("send",)] == 2
+    assert read["leaseforge_task_duration_seconds_bucket", ("0.005", "send")] == 1
+    assert read["leaseforge_task_duration_seconds_bucket", ("300.0", "send")] == 2
+    assert read["leaseforge_task_duration_seconds_count", ("other",)] == 1
+    assert round(read["leaseforge_task_duration_seconds_sum", ("send",)], 3) == 100.003
+    assert read["leaseforge_redis_claim_seconds_count", ()] == 1
+    assert read["leaseforge_task_wait_seconds_bucket", ("0.005", "mail")] == 1
+    assert read["leaseforge_task_wait_seconds_count", ("mail",)] == 2
 
 
 def test_types_nobody_registered_share_one_series() -> None:
@@ -63,7 +83,16 @@ def test_types_nobody_registered_share_one_series() -> None:
     for number in range(1000):
         meters.ran(f"made-up-{number}", 0.01)
 
-    assert list(meters.handlers) == ["unknown"]
+    assert list(meters.handlers.series) == [OTHER]
+
+
+def test_queues_beyond_a_hundred_share_one_series() -> None:
+    meters = Meters()
+    for number in range(MOST_SERIES + 20):
+        meters.waited(f"queue-{number}", 0.01)
+
+    assert len(meters.waits.series) == MOST_SERIES + 1
+    assert sum(meters.waits.series[OTHER].counts) == 20
 
 
 def test_pages_of_several_processes_become_one_and_lose_nothing() -> None:
@@ -73,8 +102,8 @@ def test_pages_of_several_processes_become_one_and_lose_nothing() -> None:
     second = Meters(types=frozenset({"send"}), claimed=5)
     second.ran("send", 100.0)
     pages = {
-        "1": Exposition(first, lambda: GAUGES).text().decode(),
-        "12": Exposition(second, lambda: GAUGES).text().decode(),
+        "1": text_of(first),
+        "12": text_of(second),
     }
 
     page = merged(pages).decode()
@@ -88,11 +117,11 @@ def test_pages_of_several_processes_become_one_and_lose_nothing() -> None:
     assert len(read) == apart
     assert read["leaseforge_worker_claimed_jobs_total", "1"] == 7
     assert read["leaseforge_worker_claimed_jobs_total", "12"] == 5
-    assert read["leaseforge_handler_duration_seconds_bucket", "0.005", "1", "send"] == 1
-    assert read["leaseforge_handler_duration_seconds_bucket", "0.005", "12", "send"] == 0
-    assert read["leaseforge_handler_duration_seconds_bucket", "+Inf", "12", "send"] == 1
-    assert read["leaseforge_handler_duration_seconds_count", "1", 'od"d\n'] == 1
-    assert read["leaseforge_worker_loop_crashes_total", "tick", "12"] == 2
+    assert read["leaseforge_task_duration_seconds_bucket", "0.005", "1", "send"] == 1
+    assert read["leaseforge_task_duration_seconds_bucket", "0.005", "12", "send"] == 0
+    assert read["leaseforge_task_duration_seconds_bucket", "+Inf", "12", "send"] == 1
+    assert read["leaseforge_task_duration_seconds_count", "1", 'od"d\n'] == 1
+    assert read["leaseforge_loop_crashes_total", "tick", "12"] == 2
     told = [line for line in page.splitlines() if line.startswith("#")]
     assert len(told) == len(set(told))
     assert "# TYPE leaseforge_worker_claimed_jobs_total counter" in told

@@ -246,15 +246,15 @@ def test_metrics_of_all_stand_on_one_page(parent: Callable[..., Parent]) -> None
 
     for name, label in (
         ("leaseforge_worker_settled_jobs_total", "completed"),
-        ("leaseforge_handler_duration_seconds_count", "quick"),
-        ("leaseforge_handler_duration_seconds_bucket", "+Inf,quick"),
+        ("leaseforge_task_duration_seconds_count", "quick"),
+        ("leaseforge_task_duration_seconds_bucket", "+Inf,quick"),
     ):
         counted = [samples.get((name, process, label), 0) for process in ("1", "2")]
         assert sorted(counted) == sorted(by_process.values()), name
     page = running.get("/metrics")[1]
     told = [line for line in page.splitlines() if line.startswith(("# HELP", "# TYPE"))]
     assert len(told) == len(set(told))
-    assert page.count("# TYPE leaseforge_handler_duration_seconds histogram") == 1
+    assert page.count("# TYPE leaseforge_task_duration_seconds histogram") == 1
 
 
 def test_a_process_that_does_not_answer_is_left_out_and_counted(parent: Callable[..., Parent]) -> None:

@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 
 from leaseforge.answers import Answer
 from leaseforge.errors import StoreUnavailable
+from leaseforge.pulse import Pulse
 from leaseforge_worker.held import Held, HeldJobs
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.renewal import Renewal
-from leaseforge_worker.supervision import Pulse
 from tests.support.waiting import eventually_sync
 from tests.worker.builders import Clock, ScriptedSyncStore, claimed, held
 

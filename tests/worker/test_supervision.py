@@ -6,9 +6,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from leaseforge.errors import StoreUnavailable
+from leaseforge.pulse import Pulse
 from leaseforge_worker.link import Link
 from leaseforge_worker.pauses import Pauses
-from leaseforge_worker.supervision import Pulse, supervise
+from leaseforge_worker.supervision import supervise
 from tests.worker.builders import Clock
 
 

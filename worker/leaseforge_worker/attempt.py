@@ -176,6 +176,7 @@ class Attempts:
     def _begin(self, held: Held, task: AnyTask) -> None:
         """Starts the clocks."""
         held.started_at = self._clock()
+        self._meters.waited(held.claimed.queue, time.time() - held.claimed.ready_at_ms / 1000)
         timeout_ms = self._policy(held).timeout_ms
         if timeout_ms is not None:
             held.deadline = held.started_at + timeout_ms / 1000

@@ -8,6 +8,7 @@ import structlog
 
 from leaseforge import events
 from leaseforge.exchanges import Outcome, Settlement, tick
+from leaseforge.pulse import Pulse
 from leaseforge.tasks import Registry
 from leaseforge_worker import outcomes
 from leaseforge_worker.attempt import Attempts
@@ -20,7 +21,6 @@ from leaseforge_worker.metrics import Meters
 from leaseforge_worker.pool import Pool
 from leaseforge_worker.queues import Turns
 from leaseforge_worker.settings import WorkerSettings
-from leaseforge_worker.supervision import Pulse
 
 log = structlog.get_logger()
 

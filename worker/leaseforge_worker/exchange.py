@@ -186,7 +186,11 @@ class QueueExchange:
             raise
         finally:
             self._in_flight = False
-        self._meters.called("exchange", self._clock() - sent_at)
+        took_s = self._clock() - sent_at
+        if pending.ended:
+            self._meters.called("ack", took_s)
+        if pending.want or not pending.ended:
+            self._meters.called("claim", took_s)
         self._link.worked(f"exchange:{self.queue}")
         if pending.want:
             self._link.asked()

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from leaseforge.errors import LeaseforgeError
+from leaseforge.metrics_token import is_bearer
 
 _REQUEST_TIMEOUT_S = 5.0
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -38,14 +39,22 @@ class HealthServer:
 
     /livez only says that the process lives: restarting a worker does not bring Redis back. /health
     and /ready answer 503 without Redis, /ready also while the worker takes no work (see Health). No
-    probe asks Redis anything: they tell what the worker's own loops last experienced.
+    probe asks Redis anything: they tell what the worker's own loops last experienced. With a token only those who
+    send it as a bearer token get /metrics.
     """
 
-    def __init__(self, address: tuple[str, int], *, health: Callable[[], Health], metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        *,
+        health: Callable[[], Health],
+        metrics: Callable[[], bytes],
+        metrics_token: str = "",
+    ) -> None:
         host, port = address
 
         class Handler(_Handler):
-            pages = _Pages(health, metrics)
+            pages = _Pages(health, metrics, metrics_token)
 
         class Server(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -81,8 +90,9 @@ class HealthServer:
 class _Pages:
     health: Callable[[], Health]
     metrics: Callable[[], bytes]
+    metrics_token: str
 
-    def get(self, path: str) -> tuple[HTTPStatus, str, bytes] | None:
+    def get(self, path: str, authorization: str | None) -> tuple[HTTPStatus, str, bytes] | None:
         """Status, content type and body of a path, or None for one that is not here."""
         match path:
             case "/livez":
@@ -93,6 +103,8 @@ class _Pages:
             case "/ready":
                 health = self.health()
                 return _probe("ready", "not_ready", health.redis_ok and health.accepts_work, health)
+            case "/metrics" if self.metrics_token and not is_bearer(authorization, self.metrics_token):
+                return HTTPStatus.UNAUTHORIZED, "application/json", b'{"status":"unauthorized"}'
             case "/metrics":
                 return HTTPStatus.OK, _TEXT, self.metrics()
             case _:
@@ -123,12 +135,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Probes come every few seconds; they are no news."""
 
     def _answer(self, *, with_body: bool) -> None:
-        page = self.pages.get(self.path.partition("?")[0])
+        page = self.pages.get(self.path.partition("?")[0], self.headers.get("Authorization"))
         status, content_type, body = page or (HTTPStatus.NOT_FOUND, "application/json", b'{"status":"not_found"}')
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()
         if with_body:
             self.wfile.write(body)

@@ -81,7 +81,10 @@ class Processes:
         loop = asyncio.get_running_loop()
         whole = Whole(self._processes, self._stop, loop)
         address = self._settings.metrics_address
-        server = HealthServer(address, health=whole.health, metrics=whole.metrics) if address is not None else None
+        server = None
+        if address is not None:
+            token = self._settings.metrics_token
+            server = HealthServer(address, health=whole.health, metrics=whole.metrics, metrics_token=token)
         for number in SIGNALS:
             loop.add_signal_handler(number, self._signalled, number)
         log.info(

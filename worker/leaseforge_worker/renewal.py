@@ -12,11 +12,11 @@ from leaseforge.answers import Answer
 from leaseforge.calls import Call
 from leaseforge.errors import StoreError
 from leaseforge.limits import CHUNK
+from leaseforge.pulse import Pulse
 from leaseforge_worker.held import Clock, Held, HeldJobs
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.pauses import Pauses
-from leaseforge_worker.supervision import Pulse
 
 log = structlog.get_logger()
 
@@ -148,7 +148,7 @@ class Renewal:
         call = exchanges.renew(queue, lease_ms=self._lease_ms, held=[held.key for held in chunk])
         sent_at = self._clock()
         answers = self._store.run(call)
-        self._meters.called("renew", self._clock() - sent_at)
+        self._meters.called("heartbeat", self._clock() - sent_at)
         self._link.worked("renewal")
         self._watch_gap(chunk, sent_at)
         for held, answer in zip(chunk, answers, strict=True):

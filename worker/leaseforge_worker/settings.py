@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
 from leaseforge.logs import LEVELS
+from leaseforge.metrics_token import metrics_token
 from leaseforge.settings import address, one_of, redis_url, seconds, setting, whole
 from leaseforge.tasks import Policy
 from leaseforge_worker.queues import QueueChoice, parse_queues
@@ -77,6 +78,13 @@ class WorkerSettings:
         default=("127.0.0.1", 8081),
         parse=optional_address,
         help="host:port of /livez, /health, /ready and /metrics; off for none",
+    )
+    metrics_token: str = setting(
+        "LEASEFORGE_METRICS_TOKEN",
+        default="",
+        parse=metrics_token,
+        secret=True,
+        help="bearer token that /metrics asks for; open to everybody without",
     )
     log_level: str = setting(
         "LEASEFORGE_LOG_LEVEL",

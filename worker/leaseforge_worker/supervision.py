@@ -7,35 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from leaseforge import events
-from leaseforge_worker.held import Clock
+from leaseforge.pulse import Pulse
 from leaseforge_worker.pauses import Pauses
 
 log = structlog.get_logger()
 
 _LONGEST_PAUSE_S = 10.0
 _CANCEL_AGAIN_S = 0.2
-
-
-class Pulse:
-    """The last sign of life of each loop, so that a loop that died in silence can be seen from outside."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
-        self._beats: dict[str, float] = {}
-        self.crashes: dict[str, int] = {}
-
-    def beat(self, loop: str) -> None:
-        """A loop went round once, or waits as it should."""
-        self._beats[loop] = self._clock()
-
-    def crashed(self, loop: str) -> None:
-        """A loop crashed and will be started again."""
-        self.crashes[loop] = self.crashes.get(loop, 0) + 1
-
-    def ages_s(self) -> dict[str, float]:
-        """Seconds since each loop's last sign of life."""
-        now = self._clock()
-        return {loop: now - at for loop, at in list(self._beats.items())}
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:

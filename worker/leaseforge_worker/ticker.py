@@ -130,7 +130,7 @@ class Ticker:
         for _ in range(_AT_ONCE):
             started = self._clock()
             swept = await self._store.run(call)
-            self._meters.called("tick", self._clock() - started)
+            self._meters.called("sweep", self._clock() - started)
             self._link.worked("tick")
             if not swept.full:
                 break

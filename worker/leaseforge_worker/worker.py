@@ -13,6 +13,7 @@ import structlog
 
 from leaseforge import events
 from leaseforge.errors import StoreError
+from leaseforge.pulse import Pulse
 from leaseforge.store import Store, SyncStore, connect, connect_sync
 from leaseforge.tasks import AnyTask, Registry
 from leaseforge.workers import WorkerState
@@ -28,7 +29,7 @@ from leaseforge_worker.program import program_settings
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
-from leaseforge_worker.supervision import Pulse, end_tasks, supervise
+from leaseforge_worker.supervision import end_tasks, supervise
 from leaseforge_worker.ticker import Ticker
 from leaseforge_worker.waiting import WAIT_S, Waiting
 
@@ -81,7 +82,7 @@ class Worker(Startable):
         self._settings = settings
         self._tasks = tasks
         self._began = began
-        self._exposition = Exposition(self.meters, self._gauges)
+        self._exposition = Exposition(self.meters, self.pulse, self._gauges)
         self._custody: Custody | None = None
         self._health: HealthServer | None = None
         self._stop_asked = asyncio.Event()
@@ -142,7 +143,7 @@ class Worker(Startable):
     @property
     def is_claiming(self) -> bool:
         """Whether it has asked for jobs and Redis has answered; where it serves every queue there may be none yet."""
-        return self._found_none or "exchange" in self.meters.calls
+        return self._found_none or "claim" in self.meters.calls
 
     def ask_to_stop(self) -> None:
         """Asks for a drain. Callable from any thread and from a signal handler; asking again changes nothing."""
@@ -161,7 +162,12 @@ class Worker(Startable):
         settings = self._settings
         self._stop_soon = in_loop(asyncio.get_running_loop(), self._stop_asked.set)
         if settings.metrics_address is not None:
-            self._health = HealthServer(settings.metrics_address, health=self.health, metrics=self.metrics)
+            self._health = HealthServer(
+                settings.metrics_address,
+                health=self.health,
+                metrics=self.metrics,
+                metrics_token=settings.metrics_token,
+            )
         try:
             timeout_s = min(max(settings.lease_s / 3, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
             # Each loop has its own way to try again and must see every failure: the stores repeat nothing.
@@ -331,8 +337,7 @@ class Worker(Startable):
             abandoned=custody.attempts.abandoned if custody else 0,
             children=custody.attempts.children if custody else 0,
             degraded=self.link.degraded,
-            loop_ages_s=self.pulse.ages_s(),
-            loop_crashes=dict(self.pulse.crashes),
+            lease_s=self._settings.lease_s,
         )
 
     def _say_started(self) -> None:

@@ -1,14 +1,19 @@
 """What orchestrators and Prometheus ask, without login."""
 
 import asyncio
+from typing import Any
 
-from litestar import Response, Router, get
+from litestar import Request, Response, Router, get
 from litestar.di import NamedDependency
+from litestar.params import SkipValidation
 
 from leaseforge.errors import StoreError
+from leaseforge.metrics_token import is_bearer
 from leaseforge.store import Store
-from leaseforge_api.metrics import CONTENT_TYPE, exposition
+from leaseforge_api.metrics import CONTENT_TYPE, ServerMeters, exposition
 from leaseforge_api.schemas.system import Alive, Health
+from leaseforge_api.settings import ServerSettings
+from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.guards import public
 
 # A Redis that hangs must not make the probe hang: orchestrators give up after a second or a few.
@@ -34,9 +39,20 @@ async def ready(store: NamedDependency[Store]) -> Response[Health]:
 
 
 @get("/metrics", **public())
-async def metrics(store: NamedDependency[Store]) -> Response[bytes]:
-    """Counters and depths of the whole installation, read from Redis now; 503 if it cannot be read at all."""
-    return Response(await exposition(store), media_type=CONTENT_TYPE)
+async def metrics(
+    request: Request[Any, Any, Any],
+    store: NamedDependency[Store],
+    meters: NamedDependency[SkipValidation[ServerMeters]],
+    server_settings: NamedDependency[SkipValidation[ServerSettings]],
+) -> Response[bytes]:
+    """Figures of the whole installation, read from Redis now, and of this process; 503 if Redis cannot be read.
+
+    401 without the token of LEASEFORGE_METRICS_TOKEN, if there is one.
+    """
+    token = server_settings.http.metrics_token
+    if token and not is_bearer(request.headers.get("authorization"), token):
+        raise NotAuthenticated("metrics are for those who send the token of LEASEFORGE_METRICS_TOKEN")
+    return Response(await exposition(store, meters), media_type=CONTENT_TYPE)
 
 
 async def _health(store: Store, word: str) -> Response[Health]:

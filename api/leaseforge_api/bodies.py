@@ -9,19 +9,17 @@ from litestar.openapi.spec import Reference, Schema
 from litestar.typing import FieldDefinition
 
 from leaseforge.errors import BadInput, FieldProblem
+from leaseforge.json_depth import MAX_DEPTH
 from leaseforge_api.errors import UnsupportedContentType
 
 T = TypeVar("T")
 
-MAX_DEPTH = 64
 ENVELOPE_BYTES = 64 * 1024
 """What a request may carry around its payload: type, queue, tags."""
 MAX_BODY_BYTES = 1024 * 1024 + ENVELOPE_BYTES
 MAX_BULK_BODY_BYTES = 16 * 1024 * 1024
 MAX_PROBLEMS = 100
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _PLACE = re.compile(r"^(?P<message>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 
 
@@ -84,18 +82,6 @@ def read_json(body: bytes, model: type[T]) -> T:
         raise BadInput(_all_problems(body, model) or [_problem("", error)]) from error
     except msgspec.DecodeError as error:
         raise _bad("", f"the body is not JSON: {error}") from error
-
-
-def check_depth(raw: bytes, field: str) -> None:
-    """Refuse (BadInput) well-formed JSON nested deeper than 64 levels: no tool that shows it would cope."""
-    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
-        return
-    brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not brackets:
-            return
-    raise _bad(field, f"the JSON is nested deeper than {MAX_DEPTH} levels")
 
 
 def _all_problems(body: bytes, model: type[Any]) -> list[FieldProblem]:

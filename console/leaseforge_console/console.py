@@ -1,23 +1,26 @@
 """Turns view models into responses: pages in their frame, pages on their own, fragments, and ways onward."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from litestar import Request, Response
 from litestar.datastructures import Cookie
 
+from leaseforge_auth.audit.action import action_behind
 from leaseforge_auth.identity import Identity
+from leaseforge_auth.permissions import Permission
 from leaseforge_console import flash, htmx
 from leaseforge_console.assets import StaticFiles, asset_dir
 from leaseforge_console.paths import HOME
 from leaseforge_console.recently import Recently
 from leaseforge_console.settings import ConsoleSettings
 from leaseforge_console.templating import environment
-from leaseforge_console.views.frame import THEMES, Flash, Frame, gravity, rail
+from leaseforge_console.views.frame import THEMES, Flash, Frame, Link, gravity, rail
 from leaseforge_console.views.snapshot import Snapshot
 
 THEME_COOKIE = "leaseforge-theme"
+KEYS_COOKIE = "leaseforge-keys"
 _YEAR_S = 365 * 86_400
 HTML = "text/html"
 ConsoleRequest = Request[Any, Any, Any]
@@ -51,10 +54,13 @@ class Console:
         *,
         snapshot: Snapshot | None,
         status: int = 200,
+        told: Flash | None = None,
     ) -> Response[str]:
-        """A page in its frame. A message of the action before is told here, once."""
+        """A page in its frame. A message of the action before is told here, once; `told` is one of this very answer."""
         frame = self._frame(request, place, snapshot)
         cookies = [self._no_flash()] if frame.flashes else []
+        if told is not None:
+            frame = replace(frame, flashes=(*frame.flashes, replace(told, entry=audit_entry(request))))
         return self._answer(self.fragment(template, frame=frame, page=page), status, cookies=cookies)
 
     def lone(self, request: ConsoleRequest, template: str, page: object, *, status: int = 200) -> Response[str]:
@@ -66,6 +72,10 @@ class Console:
             ),
             status,
         )
+
+    def part(self, template: str, page: object) -> Response[str]:
+        """A piece of a page that htmx asked for by itself."""
+        return self._answer(self.fragment(template, page=page), 200)
 
     def update(self, request: ConsoleRequest, template: str, page: object, place: Place, snapshot: Snapshot) -> str:
         """The parts of a page that live updates replace, rendered from the page's own partials."""
@@ -81,11 +91,13 @@ class Console:
     ) -> Response[Any]:
         """On to another page after an action, with a message about what the action did.
 
-        `seal` is the form token of the session that reads it, where that is a new one.
+        Who may read the audit trail is led to what it has about the action. `seal` is the form token of the session
+        that reads the message, where that is a new one.
         """
         cookies = []
         if told is not None:
             seal = seal or identity_of(request).csrf_token
+            told = replace(told, entry=audit_entry(request))
             cookies = [flash.cookie(told, seal=seal, path=self._cookie_path, secure=self.settings.secure)]
         return htmx.go(request, self.settings.root_path, path, cookies)
 
@@ -100,10 +112,17 @@ class Console:
 
     def theme_cookie(self, theme: str) -> Cookie:
         """Remembers the user's choice of light, dark, or whatever the system says."""
+        return self._choice(THEME_COOKIE, theme)
+
+    def keys_cookie(self, keys: str) -> Cookie:
+        """Remembers whether single keys do something in this browser: "on" or "off"."""
+        return self._choice(KEYS_COOKIE, keys)
+
+    def _choice(self, name: str, value: str) -> Cookie:
         return Cookie(
-            THEME_COOKIE,
+            name,
             path=self._cookie_path,
-            value=theme,
+            value=value,
             max_age=_YEAR_S,
             secure=self.settings.secure,
             httponly=True,
@@ -130,6 +149,7 @@ class Console:
             now=snapshot.now if snapshot else datetime.now(UTC),
             live_path=place.live_path,
             section=place.section,
+            keys=request.cookies.get(KEYS_COOKIE) != "off",
         )
 
     def _no_flash(self) -> Cookie:
@@ -147,6 +167,14 @@ def identity_of(request: ConsoleRequest) -> Identity:
     """Who asks; only for routes that are not public."""
     identity: Identity = request.user
     return identity
+
+
+def audit_entry(request: ConsoleRequest) -> Link | None:
+    """To what the audit trail has about the action of this request, for those who may read it."""
+    action = action_behind(request)
+    if action is None or not (request.user and identity_of(request).can(Permission.AUDIT_READ)):
+        return None
+    return Link("Audit entry", f"/audit?id={action.id}")
 
 
 def _theme(request: ConsoleRequest) -> str:

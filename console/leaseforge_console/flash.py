@@ -10,16 +10,18 @@ import hmac
 import msgspec
 from litestar.datastructures import Cookie
 
-from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.frame import Flash, Link
 
 COOKIE = "leaseforge-flash"
 _MAX_TEXT = 600
+_MAX_LABEL = 60
 _LIFETIME_S = 60
+_Content = tuple[str, str, tuple[str, str] | None, tuple[str, str] | None]
 
 
 def cookie(flash: Flash, *, seal: str, path: str, secure: bool) -> Cookie:
     """The cookie that carries `flash` to the next page; `seal` is the session's form token."""
-    content = msgspec.json.encode([flash.tone, flash.text[:_MAX_TEXT]])
+    content = msgspec.json.encode([flash.tone, flash.text[:_MAX_TEXT], _words(flash.link), _words(flash.entry)])
     value = base64.urlsafe_b64encode(_sign(content, seal) + content).decode().rstrip("=")
     return _cookie(value, _LIFETIME_S, path=path, secure=secure)
 
@@ -38,10 +40,14 @@ def read(value: str | None, *, seal: str) -> tuple[Flash, ...]:
         signature, content = raw[:32], raw[32:]
         if not hmac.compare_digest(signature, _sign(content, seal)):
             return ()
-        tone, text = msgspec.json.decode(content, type=tuple[str, str])
+        tone, text, link, entry = msgspec.json.decode(content, type=_Content)
     except (binascii.Error, msgspec.MsgspecError, ValueError):
         return ()
-    return (Flash("bad" if tone == "bad" else "good", text),)
+    return (Flash("bad" if tone == "bad" else "good", text, link and Link(*link), entry and Link(*entry)),)
+
+
+def _words(link: Link | None) -> tuple[str, str] | None:
+    return None if link is None else (link.label[:_MAX_LABEL], link.path[:_MAX_TEXT])
 
 
 def _sign(content: bytes, seal: str) -> bytes:

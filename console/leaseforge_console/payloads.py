@@ -7,7 +7,7 @@ costs little more than a small one.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -50,14 +50,23 @@ class _Full(Exception):
 @lru_cache(maxsize=16)
 def show(content: bytes, content_type: str) -> Shown:
     """Pretty-prints JSON, shows other text as it is, and the head of anything else in hex."""
+    return _shown(content, content_type, reveal=False)
+
+
+def reveal(content: bytes, content_type: str) -> Shown:
+    """The same with nothing masked: for those who may see everything, and whose looking is audited. Kept nowhere."""
+    return _shown(content, content_type, reveal=True)
+
+
+def _shown(content: bytes, content_type: str, *, reveal: bool) -> Shown:
     if is_json(content_type):
-        printer = _Printer()
+        printer = _Printer(reveal=reveal)
         try:
             complete = printer.print(msgspec.json.decode(content, type=msgspec.Raw))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return _show_text(content, "not valid JSON, or nested too deep: shown as it is")
+            return _show_text(content, "not valid JSON, or nested too deep: shown as it is", reveal=reveal)
         return Shown("\n".join(printer.lines), len(content), printer.masked, None if complete else _CUT)
-    return _show_text(content, None)
+    return _show_text(content, None, reveal=reveal)
 
 
 def visible(text: str) -> str:
@@ -65,7 +74,12 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _show_text(content: bytes, note: str | None) -> Shown:
+def masked_words(text: str) -> tuple[str, int]:
+    """A text that is no JSON with what looks secret masked, and how many times it was."""
+    return _SECRET_TEXT.subn(lambda found: found[1] + MASK, text)
+
+
+def _show_text(content: bytes, note: str | None, *, reveal: bool) -> Shown:
     head = content[: MAX_CHARS * 4]
     try:
         text = head.decode() if len(head) == len(content) else head.decode(errors="ignore")
@@ -73,7 +87,7 @@ def _show_text(content: bytes, note: str | None) -> Shown:
         return _show_bytes(content)
     if "\x00" in text:
         return _show_bytes(content)
-    text, masked = _SECRET_TEXT.subn(lambda found: found[1] + MASK, text)
+    text, masked = (text, 0) if reveal else masked_words(text)
     lines = text.splitlines() or [""]
     cut = "\n".join(lines[:MAX_LINES])[:MAX_CHARS]
     if len(lines) > MAX_LINES or len(text) > MAX_CHARS or len(head) < len(content):
@@ -94,7 +108,8 @@ def _show_bytes(content: bytes) -> Shown:
 class _Printer:
     """Writes a JSON value line by line until it is complete or the text is full."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reveal: bool) -> None:
+        self._reveal = reveal
         self.lines: list[str] = []
         self.masked = 0
         self._chars = 0
@@ -121,7 +136,7 @@ class _Printer:
             self._line(f"{pad}{lead}{_scalar(value)}{end}")
             return
         opening, closing = ("{", "}") if _is(value, b"{") else ("[", "]")
-        inline = _inline(members, opening, closing) if depth else None
+        inline = _inline(members, opening, closing, self._hides) if depth else None
         if inline is not None and len(pad) + len(lead) + len(inline) <= _INLINE:
             self._line(f"{pad}{lead}{inline}{end}")
         elif depth >= MAX_DEPTH:
@@ -131,12 +146,24 @@ class _Printer:
             last = len(members) - 1
             for index, (key, inner) in enumerate(_named(members)):
                 name, comma = "" if key is None else f"{_text(key)}: ", "," if index < last else ""
-                if key is not None and _is_secret(key, inner):
+                if key is not None and self._hides(key, inner):
                     self.masked += 1
                     self._line(f'{pad}  {name}"{MASK}"{comma}')
                 else:
                     self._write(inner, name, comma, depth + 1)
             self._line(f"{pad}{closing}{end}")
+
+    def _hides(self, key: str, value: msgspec.Raw) -> bool:
+        return not self._reveal and is_hidden(key, bytes(memoryview(value)[:2]).decode(errors="replace"))
+
+
+def is_hidden(name: str, head: str) -> bool:
+    """Whether a value under this name is masked; `head` are the first two characters of it, which tell its kind."""
+    if head[:1] in "{[":
+        return is_secret(name, [head])
+    if head[:1] == '"':
+        return is_secret(name, "" if head == '""' else "text")
+    return is_secret(name, {"t": True, "f": False, "n": None}.get(head[:1], 0))
 
 
 _Members = dict[str, msgspec.Raw] | list[msgspec.Raw]
@@ -164,25 +191,16 @@ def _named(members: _Members) -> Iterator[tuple[str | None, msgspec.Raw]]:
             yield None, inner
 
 
-def _inline(members: _Members, opening: str, closing: str) -> str | None:
+def _inline(members: _Members, opening: str, closing: str, hides: Callable[[str, msgspec.Raw], bool]) -> str | None:
     """A short flat object or array on one line, None if it is neither or holds something to mask."""
     if len(members) > _MOST_INLINE:
         return None
     parts = []
     for key, inner in _named(members):
-        if len(memoryview(inner)) > _INLINE or _members(inner) or (key is not None and _is_secret(key, inner)):
+        if len(memoryview(inner)) > _INLINE or _members(inner) or (key is not None and hides(key, inner)):
             return None
         parts.append(_scalar(inner) if key is None else f"{_text(key)}: {_scalar(inner)}")
     return f"{opening}{', '.join(parts)}{closing}"
-
-
-def _is_secret(key: str, value: msgspec.Raw) -> bool:
-    if _is(value, b"{") or _is(value, b"["):
-        return is_secret(key, [value])
-    if _is(value, b'"'):
-        return is_secret(key, "" if len(memoryview(value)) == 2 else "text")
-    words = {b"t": True, b"f": False, b"n": None}
-    return is_secret(key, words.get(bytes(memoryview(value)[:1]), 0))
 
 
 def _scalar(value: msgspec.Raw) -> str:

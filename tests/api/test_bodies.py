@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaseforge.errors import BadInput
-from leaseforge_api.bodies import MAX_DEPTH, check_depth, read_json
+from leaseforge.json_depth import MAX_DEPTH, check_depth
+from leaseforge_api.bodies import read_json
 from leaseforge_api.schemas.jobs import BulkRequest, JobRequest, job_from
 
 MODELS = st.sampled_from([JobRequest, BulkRequest])

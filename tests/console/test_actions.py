@@ -194,6 +194,9 @@ ACTIONS = [
     "/console/queues/mail/resume",
     "/console/queues/mail/purge",
     "/console/jobs/{job}/retry",
+    "/console/jobs/{job}/promote",
+    "/console/jobs/{job}/requeue",
+    "/console/jobs/{job}/cancel",
     "/console/jobs/{job}/delete",
 ]
 

@@ -1,5 +1,5 @@
 from leaseforge_console import flash
-from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.frame import Flash, Link
 
 
 def sent(told: Flash, seal: str = "session one") -> str:
@@ -13,6 +13,13 @@ def test_a_message_arrives_at_its_own_session_only() -> None:
 
     assert flash.read(value, seal="session one") == (Flash("good", "Paused mail."),)
     assert flash.read(value, seal="session two") == ()
+
+
+def test_a_message_keeps_its_ways_on() -> None:
+    told = Flash("good", "Started.", Link("Operation", "/operations/1"), Link("Audit entry", "/audit?id=1"))
+
+    assert flash.read(sent(told), seal="session one") == (told,)
+    assert [link.path for link in told.links] == ["/operations/1", "/audit?id=1"]
 
 
 def test_forged_and_broken_messages_are_dropped() -> None:

@@ -9,8 +9,9 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET
 
 from leaseforge import events, operations, reads
+from leaseforge.json_depth import check_depth
 from leaseforge.store import Store
-from leaseforge_api.bodies import JsonBody, check_depth
+from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.job import JobShown, revealed_contents, shown_to
 from leaseforge_api.schemas.jobs import ActionRequest, IdempotencyKey, RetryRequest, Revealed, RevealRequest
 from leaseforge_auth.guards import permission

@@ -10,8 +10,9 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem, PayloadTooLarge
 from leaseforge.jobs import Backoff, NewJob
+from leaseforge.json_depth import check_depth
 from leaseforge.requests import new_job
-from leaseforge_api.bodies import check_depth
+from leaseforge.trace_context import TraceContext
 from leaseforge_api.schemas.values import Reason
 
 IdempotencyKey = Annotated[
@@ -126,7 +127,7 @@ def job_from(
     *,
     created_by: str,
     idempotency_key: str | None = None,
-    traceparent: str | None = None,
+    trace: TraceContext | None = None,
     place: str = "",
 ) -> NewJob:
     """The engine's request for this one. Raises BadInput and PayloadTooLarge in the caller's terms.
@@ -155,7 +156,8 @@ def job_from(
             unique_key=request.unique_key,
             unique_ttl_ms=round(request.unique_ttl_seconds * 1000),
             tags=request.tags,
-            traceparent=traceparent,
+            traceparent=trace.traceparent if trace else None,
+            tracestate=(trace.tracestate or None) if trace else None,
             created_by=created_by,
         )
     except BadInput as error:

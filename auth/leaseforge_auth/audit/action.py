@@ -98,6 +98,12 @@ def action_of(request: Request[Any, Any, Any]) -> Action:
     return action
 
 
+def action_behind(request: Request[Any, Any, Any]) -> Action | None:
+    """The audited action of a request as far as the trail knows of it; None for one that is not audited."""
+    action: Action | None = request.scope.get(SCOPE_KEY)  # type: ignore[assignment]  # scopes are open to additions
+    return action if action is not None and action.has_begun else None
+
+
 def new_action(
     trail: AuditTrail, word: str, *, address: str, path_parameters: Mapping[str, Any], request_id: str
 ) -> Action:

@@ -15,7 +15,10 @@ SEARCHED_AT_MOST = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which actions are wanted; None or '' for any. `action` also matches a whole resource (`queue`). Times in ms."""
+    """Which actions are wanted; None or '' for any. `action` also matches a whole resource (`queue`). Times in ms.
+
+    `id` is that of one single action.
+    """
 
     user: str = ""
     action: str = ""
@@ -23,12 +26,14 @@ class Filter:
     result: Result | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    id: str = ""
 
     def matches(self, entry: Entry) -> bool:
         """Whether this action is one of them."""
         began = entry.began_at_ms or entry.at_ms
         return (
-            (not self.user or entry.user == self.user)
+            (not self.id or entry.id == self.id)
+            and (not self.user or entry.user == self.user)
             and (not self.action or entry.action == self.action or entry.action.startswith(f"{self.action}."))
             and (not self.target or entry.target == self.target)
             and (self.result is None or entry.result == self.result)

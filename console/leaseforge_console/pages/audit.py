@@ -21,6 +21,7 @@ from leaseforge_console.views import audit as view
 
 PLACE = Place("Audit", "audit")
 _MAX_SEQUENCE = 2**53
+ActionId = Annotated[str, QueryParameter(name="id")]
 Before = Annotated[int | None, QueryParameter(name="before", ge=1, le=_MAX_SEQUENCE)]
 
 
@@ -29,6 +30,7 @@ async def show_audit(
     request: ConsoleRequest,
     console: NamedDependency[Console],
     store: NamedDependency[Store],
+    action_id: ActionId = "",
     user: FromQuery[str] = "",
     action: FromQuery[str] = "",
     target: FromQuery[str] = "",
@@ -38,7 +40,9 @@ async def show_audit(
     before: Before = None,
 ) -> Response[str]:
     """Actions that match, newest first."""
-    query = view.read_query(user=user, action=action, target=target, result=result, since=since, until=until)
+    query = view.read_query(
+        id=action_id, user=user, action=action, target=target, result=result, since=since, until=until
+    )
     found = None
     if not query.problems:
         found = await search(store, query.wanted, before=before, limit=view.PAGE_SIZE)
@@ -51,6 +55,7 @@ async def show_audit(
 @get("/audit/export", **permission(Permission.AUDIT_READ))
 async def export_audit(
     store: NamedDependency[Store],
+    action_id: ActionId = "",
     user: FromQuery[str] = "",
     action: FromQuery[str] = "",
     target: FromQuery[str] = "",
@@ -59,7 +64,9 @@ async def export_audit(
     until: FromQuery[str] = "",
 ) -> Stream:
     """All actions that match, oldest first, one JSON object a line."""
-    query = view.read_query(user=user, action=action, target=target, result=result, since=since, until=until)
+    query = view.read_query(
+        id=action_id, user=user, action=action, target=target, result=result, since=since, until=until
+    )
     if query.problems:
         raise BadInput([FieldProblem(name, problem) for name, problem in query.problems.items()])
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}

@@ -14,7 +14,7 @@ from leaseforge_console.filters import plural, span
 
 PAGE_SIZE = 50
 MAX_TEXT = 200
-MAX_DETAIL = 1_000
+MAX_DETAIL = 800
 RESULTS = tuple(Result)
 _UNREADABLE = "unreadable"
 # Result -> tone and icon. An action without an outcome asks for somebody's eyes.
@@ -40,8 +40,12 @@ _CREDENTIALS = {"session": "a console session", "token": "an access token", "api
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """The filters of the address, as text; `problems` names those that cannot be understood."""
+    """The filters of the address, as text; `problems` names those that cannot be understood.
 
+    `id` is that of one single action, as messages lead to it.
+    """
+
+    id: str = ""
     user: str = ""
     action: str = ""
     target: str = ""
@@ -58,11 +62,11 @@ class AuditQuery:
 
     def path(self, page: str = "/audit", **changed: str | int) -> str:
         """The address of these filters, some of them changed."""
-        query = urlencode({**self._given(), **changed})
+        query = urlencode({name: value for name, value in {**self._given(), **changed}.items() if value != ""})
         return page + (f"?{query}" if query else "")
 
     def _given(self) -> dict[str, str]:
-        names = ("user", "action", "target", "result", "since", "until")
+        names = ("id", "user", "action", "target", "result", "since", "until")
         return {name: value for name in names if (value := getattr(self, name))}
 
 
@@ -107,9 +111,9 @@ class AuditPage:
     is_whole: bool
 
 
-def read_query(*, user: str, action: str, target: str, result: str, since: str, until: str) -> AuditQuery:
+def read_query(*, id: str = "", user: str, action: str, target: str, result: str, since: str, until: str) -> AuditQuery:
     """What the address asks for. Nothing is guessed: a value that is no such thing becomes a problem."""
-    whose, what, of = (value.strip()[:MAX_TEXT] for value in (user, action, target))
+    one, whose, what, of = (value.strip()[:MAX_TEXT] for value in (id, user, action, target))
     problems: dict[str, str] = {}
     if result and result not in RESULTS:
         problems["result"] = "No such result."
@@ -118,6 +122,7 @@ def read_query(*, user: str, action: str, target: str, result: str, since: str, 
         problems["until"] = "Must be later than the begin."
     known = Result(result) if result in RESULTS else None
     return AuditQuery(
+        one,
         whose,
         what,
         of,
@@ -125,7 +130,7 @@ def read_query(*, user: str, action: str, target: str, result: str, since: str, 
         since=_typed(begins),
         until=_typed(ends),
         problems=problems,
-        wanted=Filter(whose, what, of, known, _ms(begins), _ms(ends)),
+        wanted=Filter(whose, what, of, known, _ms(begins), _ms(ends), one),
     )
 
 
@@ -158,9 +163,9 @@ def _row(row: Row, query: AuditQuery) -> AuditRow:
         sequence=row.sequence,
         at=datetime.fromtimestamp((entry.began_at_ms or entry.at_ms) / 1000, UTC),
         user=entry.user,
-        user_path=query.path(user=entry.user),
+        user_path=query.path(id="", user=entry.user),
         action=entry.action,
-        action_path=query.path(action=entry.action),
+        action_path=query.path(id="", action=entry.action),
         target=entry.target,
         about="" if entry.target else _made(entry),
         path=_page_of(entry),

@@ -1,7 +1,6 @@
-// Comfort on top of pages that work without it: dialogs, messages, menus, copying, the theme.
+// Comfort on top of pages that work without it: dialogs, the focus, menus, copying, the theme.
 "use strict";
 (() => {
-  const TOAST_MS = 8000;
   const byId = (id) => document.getElementById(id);
   const dialog = byId("dialog");
 
@@ -16,10 +15,11 @@
     }
   });
   dialog?.addEventListener("close", () => dialog.replaceChildren());
-  dialog?.addEventListener("click", (event) => {
-    if (event.target === dialog || event.target.closest("[data-close]")) {
+  document.addEventListener("click", (event) => {
+    const open = event.target.closest("dialog[open]");
+    if (open && (event.target === open || event.target.closest("[data-close]"))) {
       event.preventDefault();
-      dialog.close();
+      open.close();
     }
   });
 
@@ -36,44 +36,9 @@
     (next || byId("main"))?.focus({ preventScroll: !next });
   });
 
-  // A request without an answer is told like any other failure. The live stream speaks for itself.
-  document.addEventListener("htmx:error", (event) => {
-    const { ctx } = event.detail;
-    if (ctx && ctx.sourceElement?.id !== "live") toast("bad", "The server does not answer. Try again in a moment.");
-  });
-
-  function toast(tone, text) {
-    const region = byId("toasts");
-    const box = document.createElement("div");
-    box.className = tone === "bad" ? "toast bad" : "toast";
-    box.dataset.tone = tone;
-    const words = document.createElement("p");
-    words.textContent = text;
-    const dismiss = document.createElement("button");
-    dismiss.type = "button";
-    dismiss.className = "btn ghost s";
-    dismiss.dataset.dismiss = "";
-    dismiss.textContent = "Dismiss";
-    box.append(words, dismiss);
-    region.append(box);
-  }
-
-  // Good news leaves by itself unless somebody is reading it; bad news stays until dismissed.
-  function expire(box) {
-    if (box.dataset.tone === "bad" || box.dataset.expires) return;
-    box.dataset.expires = "yes";
-    const leave = () => (box.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : box.remove());
-    setTimeout(leave, TOAST_MS);
-  }
-  const toasts = byId("toasts");
-  if (toasts) {
-    toasts.querySelectorAll(".toast").forEach(expire);
-    new MutationObserver(() => toasts.querySelectorAll(".toast").forEach(expire)).observe(toasts, { childList: true });
-  }
+  const toast = (tone, text) => document.dispatchEvent(new CustomEvent("toast", { detail: { tone, text } }));
 
   document.addEventListener("click", (event) => {
-    const dismiss = event.target.closest("[data-dismiss]");
-    if (dismiss) dismiss.closest(".toast").remove();
     const copy = event.target.closest("[data-copy]");
     if (copy) {
       navigator.clipboard.writeText(copy.dataset.copy).then(

@@ -5,7 +5,6 @@
   if (!live) return;
   const LATE_MS = 6000;
   const LOST_MS = 12000;
-  const RETRY_MS = 3000;
   const word = document.getElementById("live-word");
   const aged = document.getElementById("live-age");
   const news = document.getElementById("live-news");
@@ -15,17 +14,7 @@
   let trouble = "";
   let cut = false;
   let held = false;
-  let leaving = false;
-
-  // Once only, and with no new stream meanwhile: on a slow server a second `gone` would restart the loading for ever.
-  function leave() {
-    if (leaving) return;
-    leaving = true;
-    location.reload();
-  }
-  live.addEventListener("htmx:sse:before:connection", (event) => {
-    if (leaving) event.preventDefault();
-  });
+  const leave = () => document.dispatchEvent(new Event("leave"));
 
   const age = (ms) => {
     const seconds = Math.max(Math.round(ms / 1000), 0);
@@ -76,29 +65,18 @@
   });
   // What the page shows was deleted or trimmed: its address answers with what is known now.
   live.addEventListener("gone", () => {
-    if (!document.getElementById("dialog").open) leave();
+    if (!document.querySelector("dialog[open]")) leave();
   });
   // The page was empty and is not any more: it looks quite different now.
   live.addEventListener("htmx:sse:after:message", () => {
     if (document.querySelector("[data-reload]")) leave();
   });
-  live.addEventListener("htmx:sse:error", (event) => {
-    cut = true;
-    show();
-    // The session has ended: the page itself leads to the login and back.
-    if (event.detail.status === 401 || event.detail.status === 403) leave();
-  });
-  live.addEventListener("htmx:sse:close", () => {
-    cut = true;
-    show();
-  });
-  // The very first connection is not repeated by the extension.
-  document.addEventListener("htmx:finally:request", (event) => {
-    const { ctx } = event.detail;
-    if (leaving || ctx.sourceElement !== live || live._htmx?.sse || ctx.response?.status === 401) return;
-    cut = true;
-    setTimeout(() => htmx.trigger(live, "reconnect"), RETRY_MS);
-  });
+  for (const lost of ["htmx:sse:error", "htmx:sse:close", "unreachable"]) {
+    live.addEventListener(lost, () => {
+      cut = true;
+      show();
+    });
+  }
 
   hold.addEventListener("click", () => {
     held = !held;

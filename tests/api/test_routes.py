@@ -101,7 +101,8 @@ NOT_AUDITED = {
     "POST /api/jobs",  # jobs speak for themselves, thousands a second
     "POST /api/jobs/bulk",
     "POST /enqueue",
-    "POST /console/theme",  # a cookie of the browser
+    "POST /console/theme",  # cookies of the browser
+    "POST /console/keys",
 }
 
 

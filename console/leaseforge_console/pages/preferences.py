@@ -1,4 +1,4 @@
-"""The user's own choices: the theme."""
+"""The user's own choices: the theme, and whether single keys do something."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,7 +11,8 @@ from litestar.params import Body
 
 from leaseforge_auth.guards import any_identity
 from leaseforge_console.console import Console, ConsoleRequest
-from leaseforge_console.views.frame import THEMES
+from leaseforge_console.paths import ACCOUNT
+from leaseforge_console.views.frame import THEMES, Flash
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,13 @@ class ThemeSent:
     """The theme chosen."""
 
     theme: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSent:
+    """Whether single keys do something: "on" or "off"."""
+
+    keys: str
 
 
 @post("/theme", **any_identity())
@@ -32,4 +40,18 @@ async def choose_theme(
         raise ValidationException("no such theme")
     response = console.go(request, console.page_on_screen(request))
     response.cookies.append(console.theme_cookie(data.theme))
+    return response
+
+
+@post("/keys", **any_identity())
+async def switch_keys(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    data: Annotated[KeysSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[Any]:
+    """Switches single keys on or off in this browser, for those whom they trouble (WCAG 2.1.4)."""
+    if data.keys not in ("on", "off"):
+        raise ValidationException("keys are on or off")
+    response = console.go(request, ACCOUNT, Flash("good", f"Single keys are {data.keys} in this browser."))
+    response.cookies.append(console.keys_cookie(data.keys))
     return response

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
@@ -11,13 +11,17 @@ from litestar.di import Provide
 from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp
 
+from leaseforge.bell import Bell
 from leaseforge.store import Store, connect
 from leaseforge_api.addition import keep_adding_up
 from leaseforge_api.bodies import MAX_BODY_BYTES
 from leaseforge_api.bulk_runner import keep_running_bulk
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
+from leaseforge_api.event_feed import EventFeed
+from leaseforge_api.event_stream import Standing
 from leaseforge_api.metrics import ServerMeters
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.queries import check_query
@@ -27,6 +31,7 @@ from leaseforge_api.routes import (
     bulk,
     delayed,
     dlq,
+    events,
     job_actions,
     job_lists,
     jobs,
@@ -54,13 +59,18 @@ from leaseforge_console.paths import HOME
 from leaseforge_console.routes import console_part
 from leaseforge_console.settings import ConsoleSettings
 
+if TYPE_CHECKING:
+    from leaseforge.tracing_sdk import Recording
+
 T = TypeVar("T")
 
 # How long a request may wait for Redis to come back before it is answered with 503.
 STORE_PATIENCE_S = 2.0
 
 
-def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar:
+def create_app(
+    settings: ServerSettings, store: Store | None = None, *, recording: "Recording | None" = None
+) -> Litestar:
     """The whole server: API, console, probes. A store that is handed in stays open when the application ends.
 
     `app.state.stop` is set when the server is told to stop, so that open streams end.
@@ -71,15 +81,16 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
     root_path = settings.auth.root_path
     console = console_part(_console_settings(settings))
     coalescing = Coalescing(connected)
-    stop, meters = asyncio.Event(), ServerMeters()
+    stop, bell, meters = asyncio.Event(), Bell(), ServerMeters()
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
-            async with coalescing.running(), console.live_updates(app, connected, services.sessions, stop), asyncio.TaskGroup() as loops:
+            live = console.live_updates(app, connected, services.sessions, stop)
+            async with coalescing.running(), live, asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop, meters.pulse))
-                loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop, meters.pulse))
+                loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop, bell, meters.pulse))
                 try:
                     yield
                 finally:
@@ -113,6 +124,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
                     bulk.router,
                     delayed.router,
                     dlq.router,
+                    events.router,
                     job_actions.router,
                     job_lists.router,
                     jobs.router,
@@ -138,6 +150,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         dependencies={
             "store": _always(connected),
             "coalescing": _always(coalescing),
+            "bulk_bell": _always(bell),
             "meters": _always(meters),
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
@@ -145,6 +158,8 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
             "tokens": _always(services.tokens),
             "users": _always(services.users),
             "api_tokens": _always(services.api_tokens),
+            "event_feed": _always(EventFeed()),
+            "standing": _always(Standing(services.tokens, services.api_tokens)),
             "page": Provide(page_of(Cursors(settings.auth.auth_secret))),
             "server_settings": _always(settings),
             "identity": Provide(caller_identity, sync_to_thread=False),
@@ -159,8 +174,23 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> Litestar
         logging_config=None,
     )
     is_https = settings.auth.is_https
-    app.asgi_handler = Edge(app.asgi_handler, root_path=root_path, is_https=is_https, meters=meters.http)
+    routed = app.asgi_handler if recording is None else _routes_noted(app.asgi_handler)
+    app.asgi_handler = Edge(routed, root_path=root_path, is_https=is_https, meters=meters.http)
+    if recording is not None:
+        app.asgi_handler = _requests_traced(app.asgi_handler, recording, root_path)
     return app
+
+
+def _routes_noted(app: ASGIApp) -> ASGIApp:
+    from leaseforge_api.request_spans import RouteNoted  # needs OpenTelemetry
+
+    return RouteNoted(app)
+
+
+def _requests_traced(app: ASGIApp, recording: "Recording", root_path: str) -> ASGIApp:
+    from leaseforge_api.request_spans import RequestSpans  # needs OpenTelemetry
+
+    return RequestSpans(app, recording.tracer, root_path=root_path)
 
 
 def caller_identity(request: Request[Identity, Any, Any]) -> Identity:

@@ -11,13 +11,14 @@ from contextlib import suppress
 
 import structlog
 
-from leaseforge import bulk_calls, bulk_work, events, limits, statistics
+from leaseforge import bulk, bulk_calls, bulk_work, events, limits, statistics
 from leaseforge.answers import Answer
+from leaseforge.bell import Bell
 from leaseforge.bulk_calls import OFFICE
 from leaseforge.bulk_pace import FailureWatch, Pace
 from leaseforge.bulk_records import BulkOperation, BulkState, count_fields, found_fields, operation_from
 from leaseforge.bulk_work import Work
-from leaseforge.errors import LeaseforgeError, ScriptFault
+from leaseforge.errors import BulkNotPossible, LeaseforgeError, ScriptFault
 from leaseforge.pulse import Pulse
 from leaseforge.store import Store
 from leaseforge_api.bulk_endings import ending
@@ -29,14 +30,14 @@ BUSY_S = 0.25
 SLICE_S = 0.1
 """How long one operation is worked on before the others have their turn."""
 JUDGE_EVERY_S = 0.5
-
-_ENDS = (BulkState.DONE, BulkState.ABORTED, BulkState.FAILED)
+UNSTARTED_S = 3600.0
+"""After this long nobody will run what was counted: it is dropped, and makes room for others."""
 
 log = structlog.get_logger()
 
 
-async def keep_running_bulk(store: Store, trail: AuditTrail, stop: asyncio.Event, pulse: Pulse) -> None:
-    """Carries out what operators asked for until `stop`."""
+async def keep_running_bulk(store: Store, trail: AuditTrail, stop: asyncio.Event, bell: Bell, pulse: Pulse) -> None:
+    """Carries out what operators asked for until `stop`. The bell says that something was asked for just now."""
     runner = BulkRunner(store, trail)
     while not stop.is_set():
         pulse.beat("bulk")
@@ -48,8 +49,7 @@ async def keep_running_bulk(store: Store, trail: AuditTrail, stop: asyncio.Event
         except Exception as error:  # a defect here must not end a server that does much more
             pulse.crashed("bulk")
             log.error(events.LOOP_CRASHED, loop="bulk", exc_info=error)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), max(0.001, wait_s))
+        await bell.wait(stop, max(0.001, wait_s))
 
 
 class _Hand:
@@ -62,6 +62,7 @@ class _Hand:
         self.pace = Pace(order.rate_per_second, now)
         known = work.counts()
         self.watch = FailureWatch(order.stop_at_failure_rate, well=known.well, again=known.again)
+        self.taken_up_at = now
         self.judged_at = now
         self.noted_at = now
 
@@ -118,6 +119,8 @@ class BulkRunner:
                 return await self._collect(hand)
             case BulkState.RUNNING:
                 return await self._act(hand)
+            case BulkState.READY if self._clock() - hand.taken_up_at > UNSTARTED_S:
+                await self._forget(operation)
             case BulkState.STOPPED | BulkState.DONE | BulkState.FAILED | BulkState.ABORTED:
                 await self._settle(hand)
             case BulkState.PAUSED if hand.work.counts() != operation.counts:
@@ -131,6 +134,7 @@ class BulkRunner:
             work = await self._store.run(bulk_work.take_up(operation))
             hand = self._hands[operation.id] = _Hand(work, self._clock())
         elif hand.run != operation.run:
+            hand.work.operation = operation
             hand = self._hands[operation.id] = _Hand(hand.work, self._clock())
         hand.work.operation, hand.run = operation, operation.run
         return hand
@@ -200,10 +204,14 @@ class BulkRunner:
         await self._note(hand, BulkState.RUNNING, BulkState.STOPPED, error=error)
         return True
 
+    async def _forget(self, operation: BulkOperation) -> None:
+        with suppress(BulkNotPossible):  # somebody runs it at this very moment
+            await self._store.run(bulk.discard(operation.id, user="", reason="nobody ran it within an hour"))
+
     async def _settle(self, hand: _Hand) -> None:
         """The end of a run: told to the audit trail once, and of what is over nothing is left in the queues."""
         operation = hand.work.operation
-        is_over = operation.state in _ENDS
+        is_over = operation.state.is_over
         if operation.run > operation.reported:
             await self._trail.append(ending(hand.work))
             log.info(events.BULK_ENDED, operation=operation.id, state=operation.state, done=hand.work.counts().done)
@@ -215,7 +223,7 @@ class BulkRunner:
     async def _fail(self, operation: BulkOperation, fault: ScriptFault) -> None:
         """A fault inside Redis: repeating would run into it again."""
         log.error(events.BULK_FAILED, operation=operation.id, error=str(fault))
-        if operation.state in _ENDS:
+        if operation.state.is_over:
             await self._close(operation)
         elif operation.state in (BulkState.COLLECTING, BulkState.RUNNING):
             fields = {"error": str(fault)[:200]}

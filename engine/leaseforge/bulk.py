@@ -5,7 +5,7 @@ Only when that is done and counted can it be run; a job is then acted on if its 
 and once. `bulk_work` carries it out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,9 +17,11 @@ from leaseforge.bulk_records import (
     BulkFilter,
     BulkOperation,
     BulkOrder,
+    BulkPace,
     BulkState,
     operation_from,
     order_fields,
+    pace_fields,
     sum_of,
 )
 from leaseforge.calls import Batch, Plan
@@ -68,17 +70,30 @@ def show(operation_id: str) -> Plan[BulkOperation]:
     raise BulkNotFound(operation_id)
 
 
-def operations(*, offset: int = 0, limit: int = 50) -> Plan[Page[BulkOperation]]:
-    """Operations of the last 7 days, the newest first."""
+def operations(states: Sequence[BulkState] = (), *, offset: int = 0, limit: int = 50) -> Plan[Page[BulkOperation]]:
+    """Operations of the last 7 days, the newest first; of `states` only, if any are given."""
     reads.check_page(offset, limit)
-    total, rows = yield from bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit)
+    total, rows = yield from bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit, states=states)
     found = tuple(operation for row in rows if (operation := operation_from(*row)) is not None)
     return Page(found, total, offset, limit)
 
 
-def run(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
-    """From ready, paused or stopped to running. Raises BulkNotFound, BulkNotPossible."""
-    yield from _steer(operation_id, "run", user, reason)
+def run(operation_id: str, *, user: str, reason: str = "", pace: BulkPace | None = None) -> Plan[BulkOperation]:
+    """From ready, paused or stopped to running, at another pace if one is given.
+
+    Raises BulkNotFound, BulkNotPossible, and BadInput for a pace the action does not have.
+    """
+    fields: dict[str, str] = {}
+    if pace is not None:
+        operation = yield from show(operation_id)
+        order = replace(
+            operation.order,
+            rate_per_second=pace.rate_per_second,
+            stop_at_failure_rate=pace.stop_at_failure_rate,
+        )
+        _raise_if_any(_pace_problems(order))
+        fields = pace_fields(order)
+    yield from _steer(operation_id, "run", user, reason, fields)
     return (yield from show(operation_id))
 
 
@@ -100,18 +115,30 @@ def abort(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperati
     return (yield from _halted(operation_id, number))
 
 
+def discard(operation_id: str, *, user: str, reason: str = "") -> Plan[BulkOperation]:
+    """Ends an operation that was never run: whoever was faster and ran it keeps it. `reason` is told as its error.
+
+    Raises BulkNotFound, BulkNotPossible.
+    """
+    yield from _steer(operation_id, "discard", user, reason, {"error": reason} if reason else {})
+    return (yield from show(operation_id))
+
+
 def check_order(order: BulkOrder) -> None:
     """Refuses what cannot be carried out with BadInput that names every problem."""
-    problems = list(_problems(order))
-    if problems:
-        raise BadInput(problems)
+    _raise_if_any(_problems(order))
 
 
-def _steer(operation_id: str, verb: str, user: str, reason: str) -> Plan[int]:
+def _raise_if_any(problems: Iterator[FieldProblem]) -> None:
+    if found := list(problems):
+        raise BadInput(found)
+
+
+def _steer(operation_id: str, verb: str, user: str, reason: str, fields: Mapping[str, str] | None = None) -> Plan[int]:
     """The step, and the number of the run it concerns."""
     if not _is_id(operation_id):
         raise BulkNotFound(operation_id)
-    answer, state, number = yield from bulk_calls.steer(operation_id, verb, user=user, reason=reason)
+    answer, state, number = yield from bulk_calls.steer(operation_id, verb, user=user, reason=reason, fields=fields)
     if answer is Answer.NOT_FOUND:
         raise BulkNotFound(operation_id)
     if answer is Answer.CONFLICT:
@@ -140,13 +167,17 @@ def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
         yield FieldProblem("filter", "must name something: a queue, a state, a group, a type, a tag, ids or times")
     if wanted.queue is not None and (message := queue_name_problem(wanted.queue)):
         yield FieldProblem("filter.queue", message)
-    if not wanted.states(order.action):
+    if wanted.states is not None and not wanted.states:
+        yield FieldProblem("filter.states", "must name one at least")
+    elif not wanted.states_for(order.action):
         possible = ", ".join(STATES[order.action])
-        field = "filter.state" if wanted.state is not None else "filter.group"
+        named = next((name for name in ("state", "states") if getattr(wanted, name) is not None), "group")
+        field = f"filter.{named}"
         yield FieldProblem(field, f"leaves no job to {order.action}: that takes one that is {possible}")
     yield from _text_problems("filter.group", wanted.group, limits.MAX_KEY_BYTES)
     yield from _text_problems("filter.type", wanted.type, limits.MAX_TYPE_BYTES)
     yield from _text_problems("filter.tag", wanted.tag, limits.MAX_TAG_BYTES)
+    yield from _text_problems("filter.error", wanted.error, limits.MAX_KEY_BYTES)
     if wanted.ids is not None:
         if not 1 <= len(wanted.ids) <= limits.MAX_OPERATION_IDS:
             yield FieldProblem("filter.ids", f"must be 1 to {limits.MAX_OPERATION_IDS:,} job ids")
@@ -155,6 +186,10 @@ def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
                 yield FieldProblem(f"filter.ids[{index}]", "must be a UUID in lower-case hex with hyphens")
     for name in ("created", "finished"):
         yield from _time_problems(name, getattr(wanted, f"{name}_since"), getattr(wanted, f"{name}_until"))
+    yield from _pace_problems(order)
+
+
+def _pace_problems(order: BulkOrder) -> Iterator[FieldProblem]:
     if not 1 <= order.rate_per_second <= limits.MAX_OPERATION_RATE:
         yield FieldProblem("rate_per_second", f"must be from 1 to {limits.MAX_OPERATION_RATE:,}")
     if order.stop_at_failure_rate is not None:

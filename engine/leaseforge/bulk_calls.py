@@ -11,6 +11,7 @@ from leaseforge.calls import Arg, Call, queue_keys
 from leaseforge.calls import answer as read_answer
 from leaseforge.keys import bulk_key, queue_key, system_key
 from leaseforge.limits import KEEP_OPERATION_MS, MAX_OPERATIONS, MAX_OPERATIONS_ALIVE
+from leaseforge.moves import Moved, moves
 from leaseforge.records import Fields, pairs, whole
 from leaseforge.scripts import ENGINE
 
@@ -51,6 +52,7 @@ class Told:
 
     word: str
     part: Part
+    moves: tuple[Moved, ...] = ()
 
 
 Raw = tuple[str, Fields]
@@ -172,12 +174,21 @@ def create(operation_id: str, fields: Mapping[str, str]) -> Call[Answer]:
     return Call(ENGINE.load("bulk_create"), keys, args, read_answer, _flat(fields))
 
 
-def steer(operation_id: str, verb: str, *, user: str, reason: str) -> Call[tuple[Answer, str, int]]:
-    """What an operator does: ok, already_done, not_found, conflict; the state, and which run it is."""
+def steer(
+    operation_id: str, verb: str, *, user: str, reason: str, fields: Mapping[str, str] | None = None
+) -> Call[tuple[Answer, str, int]]:
+    """What an operator does: ok, already_done, not_found, conflict; the state, and which run it is.
+
+    `fields` are set if the step is taken.
+    """
     args = (("verb", verb), ("user", user), ("reason", reason), ("keep_ms", KEEP_OPERATION_MS))
     keys = (*_guard(), _operation(operation_id))
     return Call(
-        ENGINE.load("bulk_steer"), keys, args, lambda raw: (Answer(raw[0].decode()), raw[1].decode(), int(raw[2]))
+        ENGINE.load("bulk_steer"),
+        keys,
+        args,
+        lambda raw: (Answer(raw[0].decode()), raw[1].decode(), int(raw[2])),
+        _flat(fields or {}),
     )
 
 
@@ -210,14 +221,14 @@ def read_operation(operation_id: str) -> Call[Raw | None]:
     return Call(ENGINE.load("bulk_read"), keys, (), lambda raw: (operation_id, pairs(raw)) if raw else None)
 
 
-def read_operations(index: str, *, offset: int, limit: int) -> Call[tuple[int, list[Raw]]]:
-    """A page of ALL operations or of those ALIVE, newest first, and how many there are."""
+def read_operations(index: str, *, offset: int, limit: int, states: Sequence[str] = ()) -> Call[tuple[int, list[Raw]]]:
+    """A page of ALL operations or of those ALIVE, newest first, and how many there are; of `states` only, if any."""
 
     def read(raw: Sequence[Any]) -> tuple[int, list[Raw]]:
         return raw[0], [(operation_id.decode(), pairs(fields)) for operation_id, fields in raw[1]]
 
     keys = (*_guard(), ("operations", system_key(index)))
-    return Call(ENGINE.load("bulk_list"), keys, (("offset", offset), ("limit", limit)), read)
+    return Call(ENGINE.load("bulk_list"), keys, (("offset", offset), ("limit", limit)), read, tuple(states))
 
 
 def _guard() -> tuple[tuple[str, str], ...]:
@@ -240,7 +251,7 @@ def _flat(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _told(raw: Sequence[Any]) -> Told:
-    return Told(raw[0].decode(), _part(raw[1]))
+    return Told(raw[0].decode(), _part(raw[1]), moves(raw, 2))
 
 
 def _part(flat: Sequence[bytes]) -> Part:

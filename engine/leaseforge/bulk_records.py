@@ -55,32 +55,42 @@ class BulkState(StrEnum):
     FAILED = "failed"
     """A fault inside Redis keeps it from going on."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can be done with it any more."""
+        return self in (BulkState.DONE, BulkState.ABORTED, BulkState.FAILED)
+
 
 @dataclass(frozen=True, slots=True)
 class BulkFilter:
     """Which jobs: all that is set must hold. Times: from `since` on, until just before `until`.
 
-    `group` is a key of dead groups; `finished_*` match ended jobs only.
+    `state` is one, `states` are some of which each will do. `group` is a key of dead groups; `error` is looked for in
+    the last error and in the reason of dead jobs, whatever the case of A to Z; `finished_*` match ended jobs only.
     """
 
     queue: str | None = None
     state: JobState | None = None
+    states: tuple[JobState, ...] | None = None
     group: str | None = None
     type: str | None = None
     tag: str | None = None
+    error: str | None = None
     ids: tuple[str, ...] | None = None
     created_since: datetime | None = None
     created_until: datetime | None = None
     finished_since: datetime | None = None
     finished_until: datetime | None = None
 
-    def states(self, action: BulkAction) -> tuple[JobState, ...]:
+    def states_for(self, action: BulkAction) -> tuple[JobState, ...]:
         """The states the action's jobs are looked for in."""
         dead_only = self.group is not None
         return tuple(
             state
             for state in STATES[action]
-            if self.state in (None, state) and (not dead_only or state is JobState.DEAD)
+            if self.state in (None, state)
+            and (self.states is None or state in self.states)
+            and (not dead_only or state is JobState.DEAD)
         )
 
 
@@ -97,6 +107,27 @@ class BulkOrder:
     created_by: str
     reason: str = ""
     rate_per_second: int = 1000
+    stop_at_failure_rate: float | None = None
+    about: str = ""
+    """What the jobs have in common, in words, for whoever looks on when they are gone."""
+
+    def may_meet(self, other: "BulkOrder") -> bool:
+        """Whether there can be a job that both are about."""
+        mine, others = self.filter, other.filter
+        apart = any(
+            getattr(mine, name) not in (None, getattr(others, name)) and getattr(others, name) is not None
+            for name in ("queue", "group", "type")
+        )
+        if apart or not set(mine.states_for(self.action)) & set(others.states_for(other.action)):
+            return False
+        return mine.ids is None or others.ids is None or not set(mine.ids).isdisjoint(others.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPace:
+    """How fast a run goes and when it stops by itself, as in an order."""
+
+    rate_per_second: int
     stop_at_failure_rate: float | None = None
 
 
@@ -117,6 +148,11 @@ class BulkCounts:
     well: int = 0
     again: int = 0
 
+    @property
+    def taken(self) -> int:
+        """Jobs it is through with, whatever came of them."""
+        return self.done + self.changed + self.gone + sum(self.failed.values())
+
 
 @dataclass(frozen=True, slots=True)
 class BulkSample:
@@ -131,8 +167,8 @@ class BulkSample:
 class BulkOperation:
     """An operation as it stands. `created_at` is the moment it froze; `run` counts how often it was started.
 
-    `is_cut`: more jobs may match than one operation can be about. `error` says why it failed or stopped. `queues` are
-    those it found jobs in.
+    The last run began at `run_at`, with `run_from` jobs taken before it. `is_cut`: more jobs may match than one
+    operation can be about. `error` says why it failed or stopped. `queues` are those it found jobs in.
     """
 
     id: str
@@ -145,12 +181,15 @@ class BulkOperation:
     run: int
     run_by: str | None
     run_reason: str
+    run_at: datetime | None
+    run_from: int
     reported: int
     error: str
     created_at: datetime | None
     ready_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
+    ended_by: str | None
     as_of_ms: int
 
 
@@ -175,15 +214,20 @@ def sum_of(parts: Iterable[Part], *, searched: int = 0) -> BulkCounts:
 
 def order_fields(order: BulkOrder) -> dict[str, str]:
     """An order as the record keeps it."""
-    rate = "" if order.stop_at_failure_rate is None else f"{order.stop_at_failure_rate:.6f}"
     return {
         "action": order.action,
         "filter": msgspec.json.encode(order.filter).decode(),
         "created_by": order.created_by,
         "reason": order.reason,
-        "rate": str(order.rate_per_second),
-        "stop_at": rate,
+        "about": order.about,
+        **pace_fields(order),
     }
+
+
+def pace_fields(order: BulkOrder) -> dict[str, str]:
+    """How fast it goes and when it stops by itself, as the record keeps it."""
+    limit = order.stop_at_failure_rate
+    return {"rate": str(order.rate_per_second), "stop_at": "" if limit is None else f"{limit:.6f}"}
 
 
 def count_fields(counts: BulkCounts) -> dict[str, str]:
@@ -209,6 +253,7 @@ def operation_from(operation_id: str, fields: Fields) -> BulkOperation | None:
             filter=msgspec.json.decode(fields["filter"], type=BulkFilter),
             created_by=fields.get("created_by", ""),
             reason=fields.get("reason", ""),
+            about=fields.get("about", ""),
             rate_per_second=whole(fields.get("rate")) or 1,
             stop_at_failure_rate=float(fields["stop_at"]) if fields.get("stop_at") else None,
         )
@@ -227,12 +272,15 @@ def operation_from(operation_id: str, fields: Fields) -> BulkOperation | None:
         run=whole(fields.get("run")),
         run_by=fields.get("run_by"),
         run_reason=fields.get("run_reason", ""),
+        run_at=instant(fields.get("run_at")),
+        run_from=whole(fields.get("run_from")),
         reported=whole(fields.get("reported")),
         error=fields.get("error", ""),
         created_at=instant(fields.get("created_at")),
         ready_at=instant(fields.get("ready_at")),
         started_at=instant(fields.get("started_at")),
         ended_at=instant(fields.get("ended_at")),
+        ended_by=fields.get("ended_by"),
         as_of_ms=whole(fields.get("created_at")),
     )
 

@@ -4,11 +4,12 @@ All that counts is in the queues: how far the walk is, which jobs are left, what
 copy of it (`Work`), which each answer brings up to date.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leaseforge import bulk_calls, limits, reads
+from leaseforge import bulk_calls, limits, reads, tracing
 from leaseforge.bulk_calls import Part, Told
 from leaseforge.bulk_records import REPLAYS, BulkCounts, BulkFilter, BulkOperation, BulkSample, sum_of
 from leaseforge.calls import Batch, Plan
@@ -122,6 +123,7 @@ def act(work: Work, queue: str, *, term: int, limit: int) -> Plan[tuple[str, int
     ok, already_done, fenced, halted; GONE when what was written down is no longer there.
     """
     order, part = work.operation.order, work.parts[queue]
+    asked_ns = time.time_ns()
     told = yield from bulk_calls.act(
         queue,
         work.operation.id,
@@ -132,6 +134,7 @@ def act(work: Work, queue: str, *, term: int, limit: int) -> Plan[tuple[str, int
         limit=limit,
         watch=WATCHED if order.stop_at_failure_rate is not None and order.action in REPLAYS else 0,
     )
+    tracing.tell_moves(told.moves, since_ns=asked_ns)
     if told.word == GONE:
         return told.word, 0
     work.parts[queue] = told.part
@@ -170,16 +173,19 @@ def _stages(operation: BulkOperation) -> list[Any]:
         return [ids[start : start + limits.OPERATION_CHUNK] for start in range(0, len(ids), limits.OPERATION_CHUNK)]
     if wanted.group is not None:
         return [(f"dead:group:{wanted.group}", JobState.DEAD)]
-    return [(state, state) for state in wanted.states(operation.order.action)]
+    return [(state, state) for state in wanted.states_for(operation.order.action)]
 
 
 def _wanted(operation: BulkOperation) -> Mapping[str, Any]:
     """The filter as the scripts take it: times in ms."""
     wanted: BulkFilter = operation.order.filter
-    asked: dict[str, Any] = {"states": {str(state): True for state in wanted.states(operation.order.action)}}
+    asked: dict[str, Any] = {"states": {str(state): True for state in wanted.states_for(operation.order.action)}}
     for name in ("type", "tag", "group"):
         if (text := getattr(wanted, name)) is not None:
             asked[name] = text
+    if wanted.error is not None:
+        # Of bytes only A to Z have another case, as in the script; what it unpacks must be text.
+        asked["error"] = wanted.error.encode("utf-8", "replace").lower().decode()
     for name in ("created_since", "created_until", "finished_since", "finished_until"):
         if (at := getattr(wanted, name)) is not None:
             asked[name] = round(at.timestamp() * 1000)

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -10,38 +11,39 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from leaseforge import bulk, events
-from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder
+from leaseforge.bell import Bell
+from leaseforge.bulk_records import BulkOperation
 from leaseforge.calls import Plan
-from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.bulk import (
     BulkOperationRequest,
     BulkOperationShown,
+    BulkRun,
     BulkStep,
     filter_noted,
     operation_shown,
     order_from,
+    pace_from,
 )
 from leaseforge_api.schemas.jobs import IdempotencyKey
 from leaseforge_api.schemas.pages import Asked, Listed
 from leaseforge_auth.audit.action import action_of
-from leaseforge_auth.errors import NotPermitted
+from leaseforge_auth.bulk import WRITES, check_may
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 
-_WRITES = (Permission.JOBS_WRITE, Permission.DLQ_WRITE, Permission.DELAYED_WRITE)
-
 log = structlog.get_logger()
 
 
-@post("/", status_code=202, dto=JsonBody[BulkOperationRequest], **permission(*_WRITES, audit="bulk.create"))
+@post("/", status_code=202, dto=JsonBody[BulkOperationRequest], **permission(*WRITES, audit="bulk.create"))
 async def create(
     data: JSONBody[BulkOperationRequest],
     request: Request[Identity, Any, Any],
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],
+    bulk_bell: NamedDependency[Bell],
     idempotency_key: IdempotencyKey = None,
 ) -> Response[BulkOperationShown]:
     """Freezes what matches now and begins to count it: 202 with the operation, which touches nothing until it is run.
@@ -50,9 +52,10 @@ async def create(
     """
     order = order_from(data, created_by=identity.username)
     bulk.check_order(order)
-    _check_permission(identity, order)
+    check_may(identity, order)
     key = f"{identity.username}\0bulk\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
     operation = await store.run(bulk.create(uuid.uuid5(uuid.NAMESPACE_OID, key).hex, order))
+    bulk_bell.ring()
     action_of(request).note(operation=operation.id, action=order.action, filter=filter_noted(order.filter))
     log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=identity.username)
     location = f"{request.app.state.root_path}/api/bulk/{operation.id}"
@@ -76,24 +79,29 @@ async def show(operation_id: FromPath[str], store: NamedDependency[Store]) -> Bu
 @post(
     "/{operation_id:str}/run",
     status_code=200,
-    dto=JsonBody[BulkStep],
-    **permission(*_WRITES, audit="bulk.run"),
+    dto=JsonBody[BulkRun],
+    **permission(*WRITES, audit="bulk.run"),
 )
 async def run(
     operation_id: FromPath[str],
     request: Request[Identity, Any, Any],
     store: NamedDependency[Store],
-    data: JSONBody[BulkStep | None] = None,
+    bulk_bell: NamedDependency[Bell],
+    data: JSONBody[BulkRun | None] = None,
 ) -> BulkOperationShown:
-    """Begins, or goes on after a pause or a stop. Running one that runs is fine."""
-    return await _steered(bulk.run, events.BULK_RUN, operation_id, request, store, data)
+    """Begins, or goes on after a pause or a stop. Running one that runs is fine, and leaves its pace as it is."""
+    pace = pace_from(data) if data is not None else None
+    step = BulkStep(data.reason if data is not None else None)
+    shown = await _steered(partial(bulk.run, pace=pace), events.BULK_RUN, operation_id, request, store, step)
+    bulk_bell.ring()
+    return shown
 
 
 @post(
     "/{operation_id:str}/pause",
     status_code=200,
     dto=JsonBody[BulkStep],
-    **permission(*_WRITES, audit="bulk.pause"),
+    **permission(*WRITES, audit="bulk.pause"),
 )
 async def pause(
     operation_id: FromPath[str],
@@ -109,7 +117,7 @@ async def pause(
     "/{operation_id:str}/abort",
     status_code=200,
     dto=JsonBody[BulkStep],
-    **permission(*_WRITES, audit="bulk.abort"),
+    **permission(*WRITES, audit="bulk.abort"),
 )
 async def abort(
     operation_id: FromPath[str],
@@ -119,21 +127,6 @@ async def abort(
 ) -> BulkOperationShown:
     """Ends it: no further job is acted on once this has answered, what was done stays done."""
     return await _steered(bulk.abort, events.BULK_ABORTED, operation_id, request, store, data)
-
-
-def permissions_for(order: BulkOrder) -> set[Permission]:
-    """What the action's single form needs: of dead jobs, of delayed ones to be promoted, of all others."""
-    if order.action is BulkAction.PROMOTE:
-        return {Permission.DELAYED_WRITE}
-    states = order.filter.states(order.action)
-    needed = {Permission.DLQ_WRITE} if JobState.DEAD in states else set()
-    return needed | ({Permission.JOBS_WRITE} if any(state is not JobState.DEAD for state in states) else set())
-
-
-def _check_permission(identity: Identity, order: BulkOrder) -> None:
-    missing = sorted(needed for needed in permissions_for(order) if not identity.can(needed))
-    if missing:
-        raise NotPermitted(" and ".join(missing))
 
 
 async def _steered(
@@ -146,7 +139,7 @@ async def _steered(
 ) -> BulkOperationShown:
     """Carries out one step of an operation for whoever may act on its jobs one by one, and answers it as it is then."""
     user, reason = request.user, (data or BulkStep()).reason or ""
-    _check_permission(user, (await store.run(bulk.show(operation_id))).order)
+    check_may(user, (await store.run(bulk.show(operation_id))).order)
     operation = await store.run(steer(operation_id, user=user.username, reason=reason))
     counts = operation.counts
     action_of(request).note(action=operation.order.action, state=operation.state, total=counts.total, done=counts.done)

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, to_builtins
 
 from leaseforge import limits
-from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkState
+from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkPace, BulkState
+from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.jobs import JobState
 from leaseforge_api.schemas.values import Instant, Reason, instant_or_none
 
@@ -16,14 +17,17 @@ Text = Annotated[str, Meta(min_length=1, max_length=limits.MAX_KEY_BYTES)]
 class FilterRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs: all that is given must hold, and something must be given. At most 1,000 `ids`.
 
-    `group` is a key of `GET /api/dlq/groups`. Times have a zone: from `since` on, until just before `until`.
+    `state` is one, `states` are some of which each will do. `group` is a key of `GET /api/dlq/groups`; `error` is
+    looked for in the last error, whatever the case. Times have a zone: from `since` on, until just before `until`.
     """
 
     queue: str | None = None
     state: JobState | None = None
+    states: Annotated[list[JobState], Meta(min_length=1, max_length=len(JobState))] | None = None
     group: Text | None = None
     type: Text | None = None
     tag: Text | None = None
+    error: Text | None = None
     ids: Annotated[list[str], Meta(min_length=1, max_length=limits.MAX_OPERATION_IDS)] | None = None
     created_since: datetime | None = None
     created_until: datetime | None = None
@@ -51,14 +55,27 @@ class BulkStep(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason | None = None
 
 
+class BulkRun(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why it is run, and at what pace from now on: without `rate_per_second` at the one it has.
+
+    With one, `stop_at_failure_rate` is as given here; left out, nothing stops it.
+    """
+
+    reason: Reason | None = None
+    rate_per_second: Annotated[int, Meta(ge=1, le=limits.MAX_OPERATION_RATE)] | None = None
+    stop_at_failure_rate: Annotated[float, Meta(ge=0, le=1)] | None = None
+
+
 class FilterShown(Struct, frozen=True, omit_defaults=True):
     """The filter as it was asked for; what was left out is left out."""
 
     queue: str | None = None
     state: JobState | None = None
+    states: list[JobState] | None = None
     group: str | None = None
     type: str | None = None
     tag: str | None = None
+    error: str | None = None
     ids: list[str] | None = None
     created_since: Instant | None = None
     created_until: Instant | None = None
@@ -137,9 +154,11 @@ def order_from(asked: BulkOperationRequest, *, created_by: str) -> BulkOrder:
         filter=BulkFilter(
             queue=wanted.queue,
             state=wanted.state,
+            states=tuple(dict.fromkeys(wanted.states)) if wanted.states is not None else None,
             group=wanted.group,
             type=wanted.type,
             tag=wanted.tag,
+            error=wanted.error,
             ids=tuple(dict.fromkeys(wanted.ids)) if wanted.ids is not None else None,
             created_since=wanted.created_since,
             created_until=wanted.created_until,
@@ -153,10 +172,18 @@ def order_from(asked: BulkOperationRequest, *, created_by: str) -> BulkOrder:
     )
 
 
+def pace_from(asked: BulkRun) -> BulkPace | None:
+    """The engine's pace for a request; None where it says nothing. Raises BadInput for half of one."""
+    if asked.rate_per_second is not None:
+        return BulkPace(asked.rate_per_second, asked.stop_at_failure_rate)
+    if asked.stop_at_failure_rate is not None:
+        raise BadInput([FieldProblem("rate_per_second", "must be given with stop_at_failure_rate")])
+    return None
+
+
 def operation_shown(operation: BulkOperation) -> BulkOperationShown:
     """An operation as answers show it."""
     order, counts = operation.order, operation.counts
-    taken = counts.done + counts.changed + counts.gone + sum(counts.failed.values())
     return BulkOperationShown(
         id=operation.id,
         action=order.action,
@@ -171,7 +198,7 @@ def operation_shown(operation: BulkOperation) -> BulkOperationShown:
             done=counts.done,
             skipped=Skipped(counts.changed, counts.gone),
             failed=dict(counts.failed),
-            left=counts.total - taken,
+            left=counts.total - counts.taken,
         ),
         searched=counts.searched,
         cut=operation.is_cut,
@@ -199,9 +226,11 @@ def _filter_shown(wanted: BulkFilter) -> FilterShown:
     return FilterShown(
         queue=wanted.queue,
         state=wanted.state,
+        states=list(wanted.states) if wanted.states is not None else None,
         group=wanted.group,
         type=wanted.type,
         tag=wanted.tag,
+        error=wanted.error,
         ids=list(wanted.ids) if wanted.ids is not None else None,
         created_since=instant_or_none(wanted.created_since),
         created_until=instant_or_none(wanted.created_until),

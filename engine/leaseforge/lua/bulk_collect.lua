@@ -19,7 +19,7 @@
 -- ARGV[8] keep_ms  int     how long the part is kept
 -- returns answer (ok, already_done, fenced), fields and values of the part
 -- flags allow-oom
--- uses _queue, _bulk, _bulk_choice
+-- uses _queue, _words, _bulk, _bulk_choice
 
 -- The rank behind a place of the walk, whether the entry that was there is still in the set or not.
 local function rank_behind(key, score, member)

@@ -15,7 +15,7 @@
 -- ARGV[7...] id text
 -- returns answer (ok, already_done, fenced), fields and values of the part
 -- flags allow-oom
--- uses _queue, _bulk, _bulk_choice
+-- uses _queue, _words, _bulk, _bulk_choice
 local function bulk_pick(K, A)
   local word = refusal(K, A[1], A[2])
   if word then

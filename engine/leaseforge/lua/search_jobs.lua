@@ -23,7 +23,7 @@
 -- ARGV[15] finished_before int   ms
 -- returns size of the set, how many were looked at, 1 if the set ends there, score and member of the last one looked at, per match: member, score, record fields and values
 -- flags no-writes
--- uses _queue
+-- uses _queue, _words
 local ENDS = { completed = true, cancelled = true, dead = true }
 
 -- By bytes, as sorted sets sort: Lua's own comparison follows the server's locale.
@@ -61,21 +61,6 @@ end
 local function within(value, from, before)
   local at = whole(value)
   return (from == '' or at >= tonumber(from)) and (before == '' or at < tonumber(before))
-end
-
--- The record holds the beginning of the last error; the whole of a longer one is in the history.
-local function says(id, words, kind, head, reason)
-  local said = string.lower((kind or '') .. ': ' .. (head or '') .. '\n' .. (reason or ''))
-  if string.find(said, words, 1, true) then
-    return true
-  end
-  if #(head or '') < 56 then
-    return false
-  end
-  local last = redis.pcall('LINDEX', record_key(id) .. ':history', -1)
-  local is_read, entry = pcall(cmsgpack.unpack, type(last) == 'string' and last or '')
-  local message = is_read and type(entry) == 'table' and entry.m
-  return type(message) == 'string' and string.find(string.lower(message), words, 1, true) ~= nil
 end
 
 -- Only the fields a filter asks about are read: each costs as much as the look at the job itself.

@@ -148,6 +148,9 @@ async def test_the_twenty_first_is_refused(client: Client, store: Store, operato
         ({"action": "retry", "filter": {"state": "ready"}}, ["filter.state"]),
         ({"action": "retry", "filter": {"ids": ["x"]}}, ["filter.ids[0]"]),
         ({"action": "retry", "filter": {"queue": "a b"}}, ["filter.queue"]),
+        ({"action": "retry", "filter": {"states": []}}, ["filter.states"]),
+        ({"action": "retry", "filter": {"states": ["ready"]}}, ["filter.states"]),
+        ({"action": "retry", "filter": {"ids": ["x"] * 1001}}, ["filter.ids"]),
         ({"action": "retry", "filter": {"created_since": "yesterday"}}, ["filter.created_since"]),
         ({"action": "retry", "filter": {"created_since": "2026-01-01T00:00:00"}}, ["filter.created_since"]),
         ({"action": "retry", "filter": {"queue": "default"}, "rate_per_second": 0}, ["rate_per_second"]),
@@ -236,12 +239,43 @@ async def test_what_a_filter_says_comes_back_as_it_was_asked(
         "queue": "default",
         "state": "dead",
         "type": "echo",
+        "states": ["dead", "completed"],
         "tag": "red",
+        "error": "no answer",
         "created_since": "2026-01-01T00:00:00.000Z",
         "finished_until": "2036-01-01T00:00:00.000Z",
     }
 
     assert (await ask(client, operator, "retry", filter=wanted))["filter"] == wanted
+
+
+async def test_a_selection_by_id_is_frozen_and_acted_on_once(
+    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner
+) -> None:
+    ids = await kill_many(store, 4)
+    made = await ask(client, operator, "delete", filter={"ids": ids[:3]})
+    await runner.turn()
+    await store.run(operations.retry(ids[0], operation="by hand"))
+
+    await step(client, operator, made, "run")
+    await runner.turn()
+
+    done = await shown(client, operator, made)
+    assert (done["counts"]["total"], done["counts"]["done"], done["counts"]["skipped"]["changed"]) == (3, 2, 1)
+    left = [(await store.run(reads.job(job_id))).state for job_id in (ids[0], ids[3])]
+    assert left == [JobState.READY, JobState.DEAD]
+
+
+async def test_a_run_may_change_the_pace(client: Client, store: Store, operator: dict[str, str]) -> None:
+    await kill_many(store, 1)
+    made = await ask(client, operator, "retry", stop_at_failure_rate=0.2)
+    url = f"/api/bulk/{made['id']}/run"
+
+    half = await client.post(url, json={"stop_at_failure_rate": 0.1}, headers=operator)
+    wrong = await client.post(url, json={"rate_per_second": 0}, headers=operator)
+
+    assert (half.status_code, wrong.status_code) == (400, 400)
+    assert [problem["field"] for problem in half.json()["errors"]] == ["rate_per_second"]
 
 
 async def test_live_jobs_are_cancelled_and_waiting_ones_promoted(

@@ -120,6 +120,41 @@ async def test_too_many_failures_stop_it_and_it_can_be_run_on(
     assert await replays(store, ids) == [1] * 60
 
 
+async def test_a_run_goes_at_the_pace_it_was_given(
+    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, clock: Clock
+) -> None:
+    await kill_many(store, 40)
+    made = await ask(client, operator, "retry", rate_per_second=1000)
+    await runner.turn()
+    answer = await client.post(f"/api/bulk/{made['id']}/run", json={"rate_per_second": 10}, headers=operator)
+
+    began = clock.now
+    while clock.now < began + 2:
+        clock.now += max(await runner.turn(), 0.01)
+
+    assert answer.json()["rate_per_second"] == 10
+    assert 15 <= (await shown(client, operator, made))["counts"]["done"] <= 25
+
+
+async def test_what_nobody_runs_within_an_hour_is_dropped(
+    client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, clock: Clock
+) -> None:
+    ids = await kill_many(store, 2)
+    made = await ask(client, operator, "retry")
+    await runner.turn()
+    clock.now += 3500
+    await runner.turn()
+    assert (await shown(client, operator, made))["state"] == "ready"
+
+    clock.now += 200
+    await runner.turn()
+    await runner.turn()
+
+    dropped = await shown(client, operator, made)
+    assert (dropped["state"], dropped["error"]) == ("aborted", "nobody ran it within an hour")
+    assert await replays(store, ids) == [0, 0]
+
+
 async def test_two_runners_take_turns_by_the_office(
     client: Client, store: Store, operator: dict[str, str], runner: BulkRunner, redis_client: Any
 ) -> None:

@@ -135,6 +135,7 @@ def test_filters_hold_together(line: LiveQueue, runner: Runner) -> None:
     assert found(group="no such group") == []
     assert found(ids=(other, wanted[0], "00000000-0000-4000-8000-000000000000")) == sorted([other, wanted[0]])
     assert found(ids=(other,), type="work") == []
+    assert found(error="no such words") == []
     died_at = instant(line.field(other, "finished_at"))
     assert died_at is not None
     line.raw.hset(line.record_key(other), "finished_at", line.now_ms() - 3_600_000)
@@ -142,6 +143,48 @@ def test_filters_hold_together(line: LiveQueue, runner: Runner) -> None:
     assert other not in found(finished_since=died_at - timedelta(minutes=30))
     assert len(found(created_until=died_at + timedelta(minutes=1))) == 5
     assert found(created_since=died_at + timedelta(minutes=1)) == []
+
+
+def test_words_of_the_error_are_looked_for_as_a_search_does(line: LiveQueue, runner: Runner) -> None:
+    long, short = line.add(), line.add()
+    line.kill(long, error_kind="Timeout", error_message="x" * 100 + " Pay.Example is away")
+    line.kill(short, error_kind="ValueError", error_message="bad address")
+
+    def found(words: str, **filters: Any) -> list[str]:
+        made = runner.create("retry", queue=line.name, error=words, **filters)
+        runner.collect(made)
+        return runner.chosen(made)
+
+    assert found("pay.EXAMPLE is") == [long]
+    assert found("valueerror: BAD") == [short]
+    assert found("%a") == []
+    assert found("bad address", ids=(long, short)) == [short]
+
+
+def test_some_states_leave_the_others_alone(line: LiveQueue, runner: Runner) -> None:
+    waiting = [bring(line, state)[0] for state in (JobState.SCHEDULED, JobState.RETRYING)]
+    bring(line, JobState.READY)
+    bring(line, JobState.RUNNING)
+
+    made = runner.create("cancel", queue=line.name, states=(JobState.SCHEDULED, JobState.RETRYING))
+    runner.collect(made)
+
+    assert sorted(runner.chosen(made)) == sorted(waiting)
+
+
+def test_named_jobs_are_each_written_down_once_and_only_as_they_are_now(line: LiveQueue, runner: Runner) -> None:
+    """A selection by hand: at most a thousand ids, of which some moved on between the look and the click."""
+    dead = bring(line, JobState.DEAD, 150)
+    gone, moved = dead[0], dead[1]
+    line.run(operations.delete(gone))
+    line.run(operations.retry(moved, operation="by hand"))
+
+    made = runner.create("retry", ids=(*dead, *dead))
+    assert runner.step(made) == "ok"
+    ready = runner.collect(made)
+
+    assert sorted(runner.chosen(made)) == sorted(dead[2:])
+    assert (ready.counts.total, ready.counts.searched) == (148, 150)
 
 
 def test_jobs_of_all_queues_are_found(line: LiveQueue, runner: Runner) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from leaseforge import bulk, bulk_calls, limits
 from leaseforge.answers import Answer
-from leaseforge.bulk_records import BulkOperation, BulkState
+from leaseforge.bulk_records import BulkOperation, BulkPace, BulkState
 from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, QueueNotFound, TooManyOperations
 from leaseforge.jobs import JobState
 from leaseforge.keys import system_key
@@ -19,8 +19,9 @@ ALLOWED = {
     "run": {"ready", "paused", "stopped", "running"},
     "pause": {"running", "paused"},
     "abort": {"collecting", "ready", "running", "paused", "stopped", "aborted"},
+    "discard": {"collecting", "ready", "aborted"},
 }
-BECOMES = {"run": "running", "pause": "paused", "abort": "aborted"}
+BECOMES = {"run": "running", "pause": "paused", "abort": "aborted", "discard": "aborted"}
 
 
 @pytest.fixture
@@ -56,10 +57,37 @@ def test_each_step_is_possible_in_its_states_only(line: LiveQueue, runner: Runne
 def test_what_is_not_there_is_not_found(line: LiveQueue, operation_id: str) -> None:
     for plan in (
         bulk.show(operation_id),
-        *(getattr(bulk, verb)(operation_id, user="ada") for verb in ("run", "pause", "abort")),
+        *(getattr(bulk, verb)(operation_id, user="ada") for verb in ALLOWED),
     ):
         with pytest.raises(BulkNotFound):
             line.run(plan)
+
+
+def test_a_run_takes_the_pace_it_is_given_and_a_repeat_changes_nothing(line: LiveQueue, runner: Runner) -> None:
+    made = in_state(line, runner, BulkState.READY)
+    line.raw.hset(system_key(f"bulk:{made.id}"), mapping={"action": "retry", "done": 5, "failed": '{"fault": 2}'})
+
+    running = line.run(bulk.run(made.id, user="bob", pace=BulkPace(7, 0.25)))
+    again = line.run(bulk.run(made.id, user="eve", pace=BulkPace(9)))
+
+    assert (running.order.rate_per_second, running.order.stop_at_failure_rate) == (7, 0.25)
+    assert (running.run_from, running.run_at) == (7, running.started_at)
+    assert again == running
+    line.run(bulk.pause(made.id, user="bob"))
+    assert line.run(bulk.run(made.id, user="bob", pace=BulkPace(9))).order.stop_at_failure_rate is None
+    with pytest.raises(BadInput):
+        line.run(bulk.run(made.id, user="bob", pace=BulkPace(0)))
+
+
+def test_operations_are_listed_by_state(line: LiveQueue, runner: Runner) -> None:
+    made = {state: in_state(line, runner, state).id for state in BulkState}
+
+    page = line.run(bulk.operations([BulkState.PAUSED, BulkState.DONE], limit=1))
+    rest = line.run(bulk.operations([BulkState.PAUSED, BulkState.DONE], offset=1, limit=5))
+
+    assert page.total == rest.total == 2
+    assert {one.id for one in (*page.items, *rest.items)} == {made[BulkState.PAUSED], made[BulkState.DONE]}
+    assert line.run(bulk.operations()).total == len(BulkState)
 
 
 def test_the_runner_overrules_no_operator(line: LiveQueue, runner: Runner) -> None:
@@ -139,6 +167,9 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
         ("filter.group", "retry", {"group": ""}, {}),
         ("filter.type", "retry", {"type": "x" * 129}, {}),
         ("filter.tag", "retry", {"tag": "x" * 65}, {}),
+        ("filter.error", "retry", {"error": "x" * 257}, {}),
+        ("filter.states", "retry", {"states": ()}, {}),
+        ("filter.states", "retry", {"states": (JobState.READY, JobState.RUNNING)}, {}),
         ("filter.ids", "retry", {"ids": ()}, {}),
         ("filter.ids", "retry", {"ids": (str(uuid4()),) * 1001}, {}),
         ("filter.ids[1]", "retry", {"ids": (str(uuid4()), "x")}, {}),

@@ -51,7 +51,7 @@ class Server(uvicorn.Server):
 
 def serve(settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StoreUnavailable or StoreUnsuitable (Redis), CannotServe (address)."""
-    logs.configure(settings.http.log_level)
+    logs.configure(settings.http.log_level, format=settings.http.log_format)
     asyncio.run(run_server(settings))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from leaseforge.errors import FieldProblem, SettingsError
-from leaseforge.logs import LEVELS
+from leaseforge.logs import FORMATS, levels
 from leaseforge.metrics_token import metrics_token
 from leaseforge.settings import EngineSettings, address, one_of, read, setting
 from leaseforge_auth.oidc.settings import OidcSettings
@@ -32,7 +32,16 @@ class HttpSettings:
         "LEASEFORGE_ENVIRONMENT", default="development", parse=environment, help="word in the console's badge"
     )
     log_level: str = setting(
-        "LEASEFORGE_LOG_LEVEL", default="info", parse=one_of(*LEVELS), help="debug, info, warning or error"
+        "LEASEFORGE_LOG_LEVEL",
+        default="info",
+        parse=levels,
+        help="debug, info, warning or error; info,api=debug for parts",
+    )
+    log_format: str = setting(
+        "LEASEFORGE_LOG_FORMAT",
+        default="auto",
+        parse=one_of(*FORMATS),
+        help="json, text, or auto: text on a terminal, else json",
     )
     metrics_token: str = setting(
         "LEASEFORGE_METRICS_TOKEN",

@@ -1,18 +1,13 @@
 """What of a payload or result may be shown: values under secret-looking names are masked for everybody."""
 
 import base64
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-MASK = "[masked]"
-_NOT_A_WORD = re.compile(r"[^a-z0-9]")
-_SECRET = re.compile(
-    r"passw|passphrase|pwd|secret|token|apikey|accesskey|privatekey|signingkey|encryptionkey|credential|authorization"
-    r"|bearer|cookie|sessionid|connectionstring|dsn$|cvv|cvc|cardnumber|iban|ssn$|^auth$|^pin$|^otp$"
-)
+from leaseforge.secret_names import MASK as MASK
+from leaseforge.secret_names import is_secret as is_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +72,3 @@ def _masked(value: Any) -> tuple[Any, bool]:
         parts = [_masked(inner) for inner in value]
         return [part for part, _ in parts], any(inner_changed for _, inner_changed in parts)
     return value, False
-
-
-def is_secret(name: str, value: Any) -> bool:
-    """Whether a value under this name is masked, for API and console alike."""
-    word = _NOT_A_WORD.sub("", name.lower())
-    if value is None or isinstance(value, bool) or value == "" or not _SECRET.search(word):
-        return False
-    # `max_tokens: 400` is a limit, not a credential.
-    return not ("token" in word and isinstance(value, int | float))

@@ -90,7 +90,7 @@ class Child:
         try:
             begin = self._first()
             if begin.log_level:
-                logs.configure(begin.log_level)
+                logs.configure(begin.log_level, format=begin.log_format)
             self._registry = _found(begin.tasks)
             self._tasks = {task.name: task for task in self._registry}
         except BaseException as error:  # whatever an author's module raises, SystemExit too

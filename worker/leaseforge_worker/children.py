@@ -7,9 +7,8 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from leaseforge import events
+from leaseforge import events, logs
 from leaseforge.isolation import Isolation
-from leaseforge.logs import LEVELS
 from leaseforge.tasks import Registry
 from leaseforge_worker.child_ends import NOT_STARTED, Crashed, End, NotStarted, what_killed
 from leaseforge_worker.child_process import ChildProcess
@@ -85,7 +84,7 @@ class Children:
         ended: Callable[[Held, End], None],
     ) -> None:
         """Raises TaskError for a task that no child could find."""
-        self._begin = Begin(tasks.whereabouts(), _log_level())
+        self._begin = Begin(tasks.whereabouts(), *logs.standing())
         self._loop = loop
         self._started = started
         self._ended = ended
@@ -265,12 +264,6 @@ class Children:
                 child.send(Renewed(until))
         shortest = min(held.lease_s for held in self._busy)
         self._news = self._loop.call_later(min(shortest / 5, _LONGEST_NEWS_S), self._tell_news)
-
-
-def _log_level() -> str:
-    """The level of this process's log lines, '' unless they are set up by leaseforge.logs."""
-    wrapper = structlog.get_config()["wrapper_class"]
-    return next((name for name, level in LEVELS.items() if wrapper is structlog.make_filtering_bound_logger(level)), "")
 
 
 def _lease_until(held: Held) -> float:

@@ -1,12 +1,13 @@
 """What happens to jobs in this worker's hands: where each event of their life leads."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
 
-from leaseforge import events
+from leaseforge import events, logs
 from leaseforge.exchanges import Outcome, Settlement, tick
 from leaseforge.pulse import Pulse
 from leaseforge.tasks import Registry
@@ -53,7 +54,7 @@ class Custody:
         worn_out: Callable[[], None],
         forward: Callable[[str], None],
     ) -> None:
-        verbose = settings.log_level == "debug"
+        verbose = logs.level_of("worker", settings.log_level) <= logging.DEBUG
         self.held = HeldJobs()
         self.attempts = Attempts(
             tasks,

@@ -21,10 +21,14 @@ class BadFrame(Exception):
 
 
 class Begin(msgspec.Struct, tag=True):
-    """To a child, first of all: the tasks it is to find. `log_level` as the worker has it, '' if it has another log."""
+    """To a child, first of all: the tasks it is to find.
+
+    `log_level` and `log_format` as the worker has them, '' if it has another log.
+    """
 
     tasks: tuple[Whereabouts, ...]
     log_level: str
+    log_format: str
 
 
 class Run(msgspec.Struct, tag=True):

@@ -48,7 +48,7 @@ def run_processes(
     The first SIGTERM or SIGINT drains all processes; a second one ends them at once. Raises AddressInUse and
     ProcessesFailed.
     """
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, format=settings.log_format)
     return asyncio.run(Processes(settings, command, hopeless=hopeless).run())
 
 

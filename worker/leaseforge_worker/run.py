@@ -34,7 +34,7 @@ def run_worker(settings: WorkerSettings, tasks: Registry, *, parent: ParentChann
     processes, and the parent passes it on. A handler that cannot be stopped does not hold up the end: if one is left,
     the process ends here and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
     """
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, format=settings.log_format)
     own = OwnLoop()
     try:
         asyncio.set_event_loop(own.loop)

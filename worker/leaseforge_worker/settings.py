@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
-from leaseforge.logs import LEVELS
+from leaseforge.logs import FORMATS, levels
 from leaseforge.metrics_token import metrics_token
 from leaseforge.settings import address, one_of, redis_url, seconds, setting, whole
 from leaseforge.tasks import Policy
@@ -89,8 +89,14 @@ class WorkerSettings:
     log_level: str = setting(
         "LEASEFORGE_LOG_LEVEL",
         default="info",
-        parse=one_of(*LEVELS),
-        help="debug writes a line for each step of each job",
+        parse=levels,
+        help="debug writes a line for each step of each job; info,worker=debug for parts",
+    )
+    log_format: str = setting(
+        "LEASEFORGE_LOG_FORMAT",
+        default="auto",
+        parse=one_of(*FORMATS),
+        help="json, text, or auto: text on a terminal, else json",
     )
 
     @property

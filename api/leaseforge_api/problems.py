@@ -18,6 +18,7 @@ from leaseforge_api.errors import TooBusy, UnsupportedContentType
 from leaseforge_api.request_ids import request_id
 from leaseforge_auth import errors as auth
 from leaseforge_auth.oidc import errors as sso
+from leaseforge_console.live import TooManyStreams
 
 MEDIA_TYPE = "application/problem+json"
 # A body with a thousand broken jobs must not be answered with a thousand lines.
@@ -100,6 +101,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     RequestEntityTooLarge: _Kind(
         413, "body-too-large", "The request is too large", "the body is larger than this path accepts"
     ),
+    TooManyStreams: _Kind(503, "too-many-streams", "Too many streams", retry_after_s=10),
     TooBusy: _Kind(503, "too-busy", "Too busy", retry_after_s=1),
     UnsupportedContentType: _Kind(415, "unsupported-content-type", "The content type is not supported"),
     ValidationException: _Kind(400, "invalid-request", "The request is not valid"),

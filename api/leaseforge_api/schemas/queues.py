@@ -117,13 +117,14 @@ def queue(info: QueueInfo, rate: Rate) -> Queue:
         counts={str(state): count for state, count in info.counts.items()},
         oldest_ready_seconds=info.oldest_ready_s,
         rate=RateShown(rate.enqueued, rate.completed),
-        limits=_limits(info.limits),
+        limits=limits_shown(info.limits),
         totals=dict(info.totals),
         frozen=Frozen(info.sequence, info.as_of_ms),
     )
 
 
-def _limits(limits: QueueLimits) -> LimitsShown:
+def limits_shown(limits: QueueLimits) -> LimitsShown:
+    """Limits as answers show them."""
     return LimitsShown(
         max_running=limits.max_running,
         rate_per_second=limits.rate,

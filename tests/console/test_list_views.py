@@ -3,7 +3,7 @@ from typing import Any
 
 from leaseforge.jobs import JobState
 from leaseforge.reads import Page
-from leaseforge.statistics import TypeShape
+from leaseforge.statistics import Rate, TypeShape
 from leaseforge.workers import WorkerState
 from leaseforge_console.views import overview, queue, queues, workers
 from leaseforge_console.views.snapshot import Snapshot
@@ -121,7 +121,8 @@ def test_pages_of_a_list_know_where_they_are() -> None:
     snapshot = sample.snapshot(sample.queue("billing", dead=120))
     jobs = tuple(sample.job(JobState.DEAD, id=f"id-{number}") for number in range(50))
 
-    page = queue.build("billing", JobState.DEAD, Page(jobs, 120, 50, 50), sample.throughput(), snapshot)
+    reading = queue.Reading(Page(jobs, 120, 50, 50), sample.throughput(), Rate(0, 0))
+    page = queue.build("billing", JobState.DEAD, reading, snapshot)
 
     assert page.pages.text == "51\N{EN DASH}100 of 120"
     assert page.pages.previous == "/queues/billing?state=dead"
@@ -134,3 +135,17 @@ def test_lost_workers_come_first() -> None:
     )
 
     assert [row.id for row in workers.build(snapshot).rows] == ["gone", "fine"]
+
+
+def test_a_queue_tells_when_it_would_be_drained() -> None:
+    def drained(rate: Rate, **fields: Any) -> tuple[str, str]:
+        info = sample.queue("q", **fields)
+        reading = queue.Reading(Page((), 0, 0, 50), sample.throughput(), rate)
+        page = queue.build("q", JobState.READY, reading, sample.snapshot(info, sample.worker("q")))
+        return page.figures[-1].value, page.figures[-1].note
+
+    assert drained(Rate(1, 3), ready=120) == ("~1 min", "at the present rates")
+    assert drained(Rate(3, 1), ready=120) == ("\N{EN DASH}", "it grows by 2.0/s")
+    assert drained(Rate(1, 1), ready=120)[1] == "as much comes as goes"
+    assert drained(Rate(1, 3), ready=0)[1] == "nothing waits"
+    assert drained(Rate(1, 3), ready=9, paused=True)[1] == "it is paused"

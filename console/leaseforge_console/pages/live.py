@@ -12,9 +12,24 @@ from leaseforge_auth.guards import PASSIVE, permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.live import Live
-from leaseforge_console.pages import dead, delayed, job, jobs, metrics, overview, queue, queues, system, worker, workers
+from leaseforge_console.pages import (
+    dead,
+    delayed,
+    job,
+    jobs,
+    metrics,
+    operations,
+    overview,
+    queue,
+    queues,
+    system,
+    worker,
+    workers,
+)
+from leaseforge_console.pages.look import LOOK
 from leaseforge_console.stream import stream
 from leaseforge_console.views.asked import Asked
+from leaseforge_console.views.tables import Look
 
 _PASSIVE = {PASSIVE: True}
 
@@ -27,12 +42,12 @@ async def watch_overview(
     return stream(request, console, live, overview.watched(console.recently, overview.chosen(seconds)))
 
 
-@get("/live/queues", **permission(Permission.QUEUES_READ, **_PASSIVE))
+@get("/live/queues", dependencies=LOOK, **permission(Permission.QUEUES_READ, **_PASSIVE))
 async def watch_queues(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], look: NamedDependency[Look]
 ) -> Stream:
     """Updates of the Queues page."""
-    return stream(request, console, live, queues.WATCHED)
+    return stream(request, console, live, queues.watched(look))
 
 
 @get("/live/queues/{name:str}", **permission(Permission.QUEUES_READ, **_PASSIVE))
@@ -101,12 +116,32 @@ async def watch_dead_jobs(
     return stream(request, console, live, dead.watched_jobs(asked))
 
 
-@get("/live/workers", **permission(Permission.WORKERS_READ, **_PASSIVE))
+@get("/live/operations", **permission(Permission.JOBS_READ, **_PASSIVE))
+async def watch_operations(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    live: NamedDependency[Live],
+    in_state: Annotated[str, QueryParameter(name="state")] = "",
+    offset: FromQuery[int] = 0,
+) -> Stream:
+    """Updates of the list of operations."""
+    return stream(request, console, live, operations.watched_list(in_state, offset))
+
+
+@get("/live/operations/{operation_id:str}", **permission(Permission.JOBS_READ, **_PASSIVE))
+async def watch_operation(
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], operation_id: FromPath[str]
+) -> Stream:
+    """Updates of one operation."""
+    return stream(request, console, live, operations.watched(operation_id))
+
+
+@get("/live/workers", dependencies=LOOK, **permission(Permission.WORKERS_READ, **_PASSIVE))
 async def watch_workers(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
+    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], look: NamedDependency[Look]
 ) -> Stream:
     """Updates of the Workers page."""
-    return stream(request, console, live, workers.WATCHED)
+    return stream(request, console, live, workers.watched(look))
 
 
 @get("/live/workers/{worker_id:str}", **permission(Permission.WORKERS_READ, **_PASSIVE))

@@ -8,9 +8,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 
 from leaseforge import limits, reads, statistics
 from leaseforge.errors import QueueNotFound
-from leaseforge.jobs import Job, JobState
-from leaseforge.reads import Page
-from leaseforge.statistics import Throughput
+from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
@@ -24,21 +22,22 @@ from leaseforge_console.views.snapshot import Snapshot
 _SECONDS = 900
 
 
-async def load(store: Store, snapshot: Snapshot, name: str, state: str, offset: int) -> tuple[Page[Job], Throughput]:
-    """One page of the queue's jobs, and its throughput."""
+async def load(store: Store, snapshot: Snapshot, name: str, state: str, offset: int) -> view.Reading:
+    """One page of the queue's jobs, its throughput and its present rate."""
     if all(queue.name != name for queue in snapshot.queues):
         raise QueueNotFound(name)
     offset = min(max(offset, 0), limits.MAX_OFFSET)
     jobs = await store.run(reads.jobs(name, JobState(state), offset=offset, limit=view.PAGE_SIZE))
-    return jobs, await store.run(statistics.throughput(seconds=_SECONDS, queue=name))
+    throughput = await store.run(statistics.throughput(seconds=_SECONDS, queue=name))
+    [rate] = await store.run(statistics.rates([name]))
+    return view.Reading(jobs, throughput, rate)
 
 
 def watched(name: str, state: JobState, offset: int) -> Watched:
     """The page's live side; the tab stays the one that is open, even when it runs empty."""
 
-    def build(snapshot: Snapshot, data: Any) -> view.Queue:
-        jobs, throughput = data
-        return view.build(name, state, jobs, throughput, snapshot)
+    def build(snapshot: Snapshot, reading: Any) -> view.Queue:
+        return view.build(name, state, reading, snapshot)
 
     return Watched(Topic(load, (name, state.value, offset)), "live/queue.html", place(name, state, offset), build)
 
@@ -63,6 +62,5 @@ async def show_queue(
     if info is None:
         raise QueueNotFound(queue)
     state = in_state or view.first_state(queues.row(info, snapshot))
-    jobs, throughput = await load(store, snapshot, queue, state.value, offset)
-    page = view.build(queue, state, jobs, throughput, snapshot)
+    page = view.build(queue, state, await load(store, snapshot, queue, state.value, offset), snapshot)
     return console.page(request, "pages/queues/show.html", page, place(queue, state, offset), snapshot=snapshot)

@@ -1,4 +1,4 @@
-"""The Queues page and what can be done to a queue: pause, resume, purge."""
+"""The Queues page, and the purge of a queue."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,6 @@ from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 
 from leaseforge import events, operations, reads
-from leaseforge.answers import Answer
 from leaseforge.store import Store
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import CrossSiteRequest
@@ -18,67 +17,45 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.filters import plural
 from leaseforge_console.live import Live, Topic, read_snapshot
+from leaseforge_console.pages.look import LOOK
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import queues
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.tables import Look
 
 log = structlog.get_logger()
 
-PLACE = Place("Queues", "queues", "/live/queues")
 
-
-async def load(_store: Store, _snapshot: Snapshot) -> None:
+async def load(_store: Store, _snapshot: Snapshot, _look: Look) -> None:
     """The snapshot says it all."""
 
 
-def view(snapshot: Snapshot, _data: Any) -> queues.Queues:
-    """The page from a snapshot."""
-    return queues.build(snapshot)
+def watched(look: Look) -> Watched:
+    """The page's live side: the same rows in the same order, as they are then."""
+
+    def view(snapshot: Snapshot, _data: Any) -> queues.Queues:
+        return queues.build(snapshot, look)
+
+    return Watched(Topic(load, (look,)), "live/queues.html", place(look), view)
 
 
-WATCHED = Watched(Topic(load), "live/queues.html", PLACE, view)
+def place(look: Look) -> Place:
+    """Where the page stands."""
+    return Place("Queues", "queues", f"/live/queues{look.query(offset=look.offset)}")
 
 
-@get("/queues", **permission(Permission.QUEUES_READ))
+@get("/queues", dependencies=LOOK, **permission(Permission.QUEUES_READ))
 async def show_queues(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    look: NamedDependency[Look],
 ) -> Response[str]:
-    """All queues with their depths."""
+    """All queues with their depths, or those looked for."""
     snapshot = await read_snapshot(store)
-    return console.page(request, "pages/queues/index.html", queues.build(snapshot), PLACE, snapshot=snapshot)
-
-
-@post("/queues/{queue:str}/pause", **permission(Permission.QUEUES_WRITE, audit="queue.pause"))
-async def pause_queue(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    live: NamedDependency[Live],
-    queue: FromPath[str],
-) -> Response[Any]:
-    """Nothing more is claimed from the queue; what runs goes on."""
-    answer = await store.run(operations.pause(queue))
-    log.info(events.QUEUE_PAUSED, queue=queue, user=identity_of(request).username)
-    live.nudge()
-    told = f"{queue} was paused already." if answer is Answer.ALREADY_DONE else f"Paused {queue}. What runs goes on."
-    return console.go(request, console.page_on_screen(request), Flash("good", told))
-
-
-@post("/queues/{queue:str}/resume", **permission(Permission.QUEUES_WRITE, audit="queue.resume"))
-async def resume_queue(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    live: NamedDependency[Live],
-    queue: FromPath[str],
-) -> Response[Any]:
-    """Claims go on."""
-    answer = await store.run(operations.resume(queue))
-    log.info(events.QUEUE_RESUMED, queue=queue, user=identity_of(request).username)
-    live.nudge()
-    told = f"{queue} was not paused." if answer is Answer.ALREADY_DONE else f"Resumed {queue}."
-    return console.go(request, console.page_on_screen(request), Flash("good", told))
+    page = queues.build(snapshot, look)
+    return console.page(request, "pages/queues/index.html", page, place(look), snapshot=snapshot)
 
 
 @get("/queues/{queue:str}/purge", **permission(Permission.QUEUES_WRITE))

@@ -10,26 +10,36 @@ from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place
 from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.pages.look import LOOK
 from leaseforge_console.pages.queues import load
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import workers
 from leaseforge_console.views.snapshot import Snapshot
-
-PLACE = Place("Workers", "workers", "/live/workers")
-
-
-def view(snapshot: Snapshot, _data: Any) -> workers.Workers:
-    """The page from a snapshot."""
-    return workers.build(snapshot)
+from leaseforge_console.views.tables import Look
 
 
-WATCHED = Watched(Topic(load), "live/workers.html", PLACE, view)
+def watched(look: Look) -> Watched:
+    """The page's live side: the same rows in the same order, as they are then."""
+
+    def view(snapshot: Snapshot, _data: Any) -> workers.Workers:
+        return workers.build(snapshot, look)
+
+    return Watched(Topic(load, (look,)), "live/workers.html", place(look), view)
 
 
-@get("/workers", **permission(Permission.WORKERS_READ))
+def place(look: Look) -> Place:
+    """Where the page stands."""
+    return Place("Workers", "workers", f"/live/workers{look.query(offset=look.offset)}")
+
+
+@get("/workers", dependencies=LOOK, **permission(Permission.WORKERS_READ))
 async def show_workers(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    look: NamedDependency[Look],
 ) -> Response[str]:
-    """All workers, and what they run."""
+    """All workers and what they run, or those looked for."""
     snapshot = await read_snapshot(store)
-    return console.page(request, "pages/workers/index.html", workers.build(snapshot), PLACE, snapshot=snapshot)
+    page = workers.build(snapshot, look)
+    return console.page(request, "pages/workers/index.html", page, place(look), snapshot=snapshot)

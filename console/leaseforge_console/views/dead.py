@@ -1,9 +1,11 @@
 """Dead letters: groups by kind of error, the jobs of one or of all, and the confirmation of a purge."""
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from leaseforge.bulk_records import BulkAction
 from leaseforge.jobs import DeadGroup, JobState
 from leaseforge.queues import QueueInfo
 from leaseforge.reads import Page
@@ -11,9 +13,10 @@ from leaseforge.searching import Found
 from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
-from leaseforge_console.views.queue import Pages
+from leaseforge_console.views.chosen import Choice, JobList, Selection, choices, fields, selection
 from leaseforge_console.views.queues import TYPED_ABOVE, TYPED_WORD
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.tables import Pages
 
 PAGE_SIZE = 50
 _FIELDS = ("type", "text", "within")
@@ -34,6 +37,8 @@ class GroupRow:
     first_at: datetime
     last_at: datetime
     path: str
+    choices: tuple[Choice, ...]
+    fields: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class Jobs:
     form: FilterForm
     rows: tuple[listing.ListedJob, ...]
     further: listing.Further
+    selection: Selection
     is_narrowed: bool
     back: str
 
@@ -149,6 +155,7 @@ def jobs(found: Found, group: DeadGroup | None, asked: Asked, snapshot: Snapshot
         form=filter_form("/dead/jobs", asked, snapshot, fields=_FIELDS, time_label="Died within"),
         rows=listing.rows(found, snapshot.now),
         further=listing.further(found, "/dead/jobs", asked, snapshot.now),
+        selection=selection(JobList.DEAD, asked, found.total),
         is_narrowed=asked.looks,
         back="/dead" + Asked(queue=asked.queue).query(),
     )
@@ -156,9 +163,21 @@ def jobs(found: Found, group: DeadGroup | None, asked: Asked, snapshot: Snapshot
 
 def group_row(group: DeadGroup) -> GroupRow:
     """A group with the way to its jobs."""
-    path = "/dead/jobs" + Asked(queue=group.queue, group=group.key).query()
+    asked = Asked(queue=group.queue, group=group.key)
     type_, kind = ("", "more than 1,000 kinds of error") if group.key == _REST else (group.type, group.kind)
-    return GroupRow(group.key, group.queue, type_, kind, group.message, group.size, group.first_at, group.last_at, path)
+    return GroupRow(
+        key=group.key,
+        queue=group.queue,
+        type=type_,
+        kind=kind,
+        message=group.message,
+        size=group.size,
+        first_at=group.first_at,
+        last_at=group.last_at,
+        path="/dead/jobs" + asked.query(),
+        choices=choices(JobList.DEAD, asked, BulkAction.RETRY, BulkAction.DELETE),
+        fields=fields(JobList.DEAD, asked),
+    )
 
 
 def purge_form(queue: str, infos: list[QueueInfo], key: str) -> PurgeForm:

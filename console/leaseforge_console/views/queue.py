@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leaseforge.jobs import Job, JobState
+from leaseforge.queues import QueueLimits
 from leaseforge.reads import Page
-from leaseforge.statistics import Throughput
+from leaseforge.statistics import Rate, Throughput
 from leaseforge_console.charts import Chart
-from leaseforge_console.filters import exact, plural, relative, span
+from leaseforge_console.filters import NOTHING, compact, exact, plural, rate, relative, span
 from leaseforge_console.views import queues
 from leaseforge_console.views.overview import throughput_chart
+from leaseforge_console.views.queue_settings import in_short
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.tables import Pages
 
 PAGE_SIZE = 50
 TABS = (
@@ -57,20 +60,35 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
-    """Where in the list this page is: `1-50 of 12,481`, with a dash."""
+class Reading:
+    """What the page needs besides the snapshot: a page of jobs in one state, the throughput, the present rate."""
 
-    text: str
-    previous: str | None
-    following: str | None
+    jobs: Page[Job]
+    throughput: Throughput
+    rate: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the queue in words, and what it is of. `alarm`: somebody should look."""
+
+    label: str
+    value: str
+    note: str
+    alarm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The page. `order` says how the jobs are sorted; `chart` is None until something has been counted."""
+    """The page. `order` says how the jobs are sorted; `chart` is None until something has been counted.
+
+    `limits` are those the queue has of its own, label and value.
+    """
 
     row: queues.QueueRow
     summary: str
+    figures: tuple[Figure, ...]
+    limits: tuple[tuple[str, str], ...]
     state: JobState
     tabs: tuple[Tab, ...]
     jobs: tuple[JobRow, ...]
@@ -89,17 +107,17 @@ def first_state(row: queues.QueueRow) -> JobState:
     return JobState.COMPLETED
 
 
-def build(name: str, state: JobState, jobs: Page[Job], throughput: Throughput, snapshot: Snapshot) -> Queue:
+def build(name: str, state: JobState, reading: Reading, snapshot: Snapshot) -> Queue:
     """One page of one state; `name` is in the snapshot."""
     info = next(queue for queue in snapshot.queues if queue.name == name)
     row = queues.row(info, snapshot)
     serving = len(snapshot.workers_of(name))
-    summary = f"{plural(serving, 'worker')}, {plural(row.slots, 'slot')}"
-    if row.oldest_s is not None:
-        summary += f" · the oldest ready job waits {span(row.oldest_s)}"
+    jobs = reading.jobs
     return Queue(
         row=row,
-        summary=summary,
+        summary=f"{plural(serving, 'worker')}, {plural(row.slots, 'slot')}",
+        figures=_figures(row, reading.rate, info.limits),
+        limits=in_short(info),
         state=state,
         tabs=tuple(
             Tab(each, info.counts.get(each, 0), f"/queues/{name}?state={each.value}", each is state) for each in TABS
@@ -107,10 +125,42 @@ def build(name: str, state: JobState, jobs: Page[Job], throughput: Throughput, s
         jobs=tuple(_row(job, snapshot.now) for job in jobs.items),
         order=_ORDER.get(state, "newest first"),
         pages=_pages(name, state, jobs),
-        chart=throughput_chart(throughput, snapshot),
+        chart=throughput_chart(reading.throughput, snapshot),
         with_worker=state is JobState.RUNNING,
         with_error=state in (JobState.RETRYING, JobState.DEAD, JobState.CANCELLED),
     )
+
+
+def _figures(row: queues.QueueRow, now: Rate, limits: QueueLimits) -> tuple[Figure, ...]:
+    cap = limits.max_running
+    return (
+        Figure("ready", compact(row.ready), "wait to be taken"),
+        Figure(
+            "oldest waits", NOTHING if row.oldest_s is None else span(row.oldest_s), "of the ready jobs", row.unserved
+        ),
+        Figure("in", f"{rate(now.enqueued)}/s", "submitted, last minute"),
+        Figure("out", f"{rate(now.completed)}/s", "completed, last minute"),
+        Figure(
+            "running",
+            f"{compact(row.running)} / {compact(row.slots if cap is None else cap)}",
+            "of its workers' slots" if cap is None else "of the cap",
+        ),
+        Figure("drained in", *_drain(row, now)),
+    )
+
+
+def _drain(row: queues.QueueRow, now: Rate) -> tuple[str, str, bool]:
+    """When nothing would be ready any more if it went on like this; and whether that is never."""
+    if not row.ready:
+        return NOTHING, "nothing waits", False
+    if row.paused:
+        return NOTHING, "it is paused", False
+    if row.unserved:
+        return NOTHING, "no worker serves it", True
+    more = now.completed - now.enqueued
+    if more <= 0:
+        return NOTHING, f"it grows by {rate(-more)}/s" if more < 0 else "as much comes as goes", False
+    return f"~{span(max(row.ready / more, 1))}", "at the present rates", False
 
 
 def _row(job: Job, now: datetime) -> JobRow:

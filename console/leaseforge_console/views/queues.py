@@ -7,6 +7,7 @@ from leaseforge.jobs import JobState
 from leaseforge.queues import QueueInfo
 from leaseforge_console.filters import plural, span
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.tables import EVERYTHING, Column, Look, Narrowed, Table
 
 TYPED_WORD = "purge"
 TYPED_ABOVE = 1_000
@@ -32,10 +33,39 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The page."""
+    """The page: one page of the rows, all of them in `table`."""
 
     summary: str
-    rows: tuple[QueueRow, ...]
+    table: Narrowed[QueueRow]
+
+    @property
+    def rows(self) -> tuple[QueueRow, ...]:
+        """The rows on show."""
+        return self.table.rows
+
+
+TABLE: Table[QueueRow] = Table(
+    path="/queues",
+    columns=(
+        Column("name", "Queue", lambda row: row.name, "name", falls=False),
+        Column("ready", "Ready", lambda row: row.ready, "most ready"),
+        Column("oldest", "Oldest waits", lambda row: -1 if row.oldest_s is None else row.oldest_s, "longest wait"),
+        Column("running", "Running", lambda row: row.running, "most running"),
+        Column("scheduled", "Scheduled", lambda row: row.scheduled, "most scheduled"),
+        Column("retrying", "Retrying", lambda row: row.retrying, "most retrying"),
+        Column("completed", "Completed", lambda row: row.completed, "most completed"),
+        Column("dead", "Dead", lambda row: row.dead, "most dead"),
+    ),
+    onlies=(
+        ("", "all queues", lambda _: True),
+        ("waiting", "with ready jobs", lambda row: row.ready > 0),
+        ("unserved", "with jobs and no worker", lambda row: row.unserved),
+        ("paused", "paused", lambda row: row.paused),
+        ("dead", "with dead jobs", lambda row: row.dead > 0),
+    ),
+    words=lambda row: iter((row.name,)),
+    page_size=75,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +114,14 @@ class PurgeSent:
         return FrozenSet(queue, self.count, self.sequence, self.as_of_ms)
 
 
-def build(snapshot: Snapshot) -> Queues:
-    """All queues, by name."""
+def build(snapshot: Snapshot, look: Look = EVERYTHING) -> Queues:
+    """The queues that are looked for; the summary is of all."""
     ready = snapshot.total(JobState.READY)
     oldest = max((queue.oldest_ready_s for queue in snapshot.queues if queue.oldest_ready_s is not None), default=None)
     summary = f"{plural(len(snapshot.queues), 'queue')} · {ready:,} ready"
     if oldest is not None:
         summary += f", the oldest waits {span(oldest)}"
-    return Queues(summary, tuple(row(queue, snapshot) for queue in snapshot.queues))
+    return Queues(summary, TABLE.look([row(queue, snapshot) for queue in snapshot.queues], look))
 
 
 def row(queue: QueueInfo, snapshot: Snapshot) -> QueueRow:

@@ -14,7 +14,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views.account import ORIGINS
 from leaseforge_console.views.credentials import Option, SessionRow, TokenRow, session_rows, token_rows
 from leaseforge_console.views.permissions import ROLES
-from leaseforge_console.views.queue import Pages
+from leaseforge_console.views.tables import Pages
 
 PAGE_SIZE = 50
 

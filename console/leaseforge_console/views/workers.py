@@ -1,14 +1,18 @@
 """The list of workers: who they are, what they serve, what they run."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from urllib.parse import quote
 
 from leaseforge.workers import WorkerInfo, WorkerState
 from leaseforge_console.filters import plural
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.tables import EVERYTHING, Column, Look, Narrowed, Table
 
 _MOST_RUNNING = 8
+_MOST_QUEUES = 8
 
 
 def path_of(worker_id: str) -> str:
@@ -28,7 +32,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker process. `jobs` are the longest running, `more` how many there are besides."""
+    """One worker process. `jobs` are the longest running, `more` how many there are besides; queues likewise."""
 
     id: str
     name: str
@@ -36,6 +40,7 @@ class WorkerRow:
     state: WorkerState
     tone: str
     queues: tuple[str, ...]
+    more_queues: int
     types: tuple[str, ...]
     busy: int
     slots: int
@@ -48,28 +53,65 @@ class WorkerRow:
     gap_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """The page."""
-
-    summary: str
-    rows: tuple[WorkerRow, ...]
-
-
 TONES = {
     WorkerState.RUNNING: "running",
     WorkerState.QUIET: "cancelled",
     WorkerState.STOPPING: "retrying",
     WorkerState.LOST: "dead",
 }
+_GRAVITY = {WorkerState.RUNNING: 0, WorkerState.QUIET: 1, WorkerState.STOPPING: 2, WorkerState.LOST: 3}
 
 
-def build(snapshot: Snapshot) -> Workers:
-    """All registered workers, lost ones first: they are what an operator came for."""
-    rows = [_row(worker, snapshot.now) for worker in snapshot.workers]
-    rows.sort(key=lambda row: row.state is not WorkerState.LOST)
-    slots, busy = sum(row.slots for row in rows), sum(row.busy for row in rows)
-    return Workers(f"{plural(len(rows), 'worker')} · {plural(slots, 'slot')}, {busy:,} busy", tuple(rows))
+def _is(state: WorkerState, worker: WorkerInfo) -> bool:
+    return worker.state is state
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The page: one page of the rows, all of them in `table`."""
+
+    summary: str
+    table: Narrowed[WorkerInfo]
+    rows: tuple[WorkerRow, ...]
+
+
+def _words(worker: WorkerInfo) -> Iterator[str]:
+    yield worker.id
+    yield f"{worker.host}:{worker.pid}"
+    yield worker.version
+    yield from worker.queues
+    yield from worker.types
+
+
+TABLE: Table[WorkerInfo] = Table(
+    path="/workers",
+    columns=(
+        Column("state", "State", lambda worker: _GRAVITY[worker.state], "lost ones first"),
+        Column("worker", "Worker", lambda worker: (worker.host, worker.pid), "host", falls=False),
+        Column("busy", "Busy", lambda worker: (worker.running_count, worker.slots), "busiest"),
+        Column("seen", "Last seen", lambda worker: worker.last_seen_at, "longest silent", falls=False),
+        Column("gap", "Longest renewal gap", lambda worker: worker.longest_renewal_gap_ms, "longest renewal gap"),
+        Column("memory", "Memory", lambda worker: worker.rss_bytes, "most memory"),
+        Column("started", "Started", lambda worker: worker.started_at, "newest"),
+        Column("version", "Version", lambda worker: worker.version, "version", falls=False),
+    ),
+    onlies=(
+        ("", "all workers", lambda _: True),
+        *((state.value, state.value, partial(_is, state)) for state in WorkerState),
+        ("idle", "with free slots", lambda worker: worker.running_count < worker.slots),
+    ),
+    words=_words,
+    page_size=50,
+)
+
+
+def build(snapshot: Snapshot, look: Look = EVERYTHING) -> Workers:
+    """The workers that are looked for, by default lost ones first: they are what an operator came for."""
+    slots = sum(worker.slots for worker in snapshot.workers)
+    busy = sum(worker.running_count for worker in snapshot.workers)
+    summary = f"{plural(len(snapshot.workers), 'worker')} · {plural(slots, 'slot')}, {busy:,} busy"
+    table = TABLE.look(snapshot.workers, look)
+    return Workers(summary, table, tuple(_row(worker, snapshot.now) for worker in table.rows))
 
 
 def _row(worker: WorkerInfo, now: datetime) -> WorkerRow:
@@ -91,7 +133,8 @@ def _row(worker: WorkerInfo, now: datetime) -> WorkerRow:
         path=path_of(worker.id),
         state=worker.state,
         tone=TONES[worker.state],
-        queues=tuple(worker.queues),
+        queues=tuple(worker.queues[:_MOST_QUEUES]),
+        more_queues=max(len(worker.queues) - _MOST_QUEUES, 0),
         types=tuple(worker.types),
         busy=worker.running_count,
         slots=worker.slots,

@@ -149,3 +149,18 @@ def test_a_queue_tells_when_it_would_be_drained() -> None:
     assert drained(Rate(1, 1), ready=120)[1] == "as much comes as goes"
     assert drained(Rate(1, 3), ready=0)[1] == "nothing waits"
     assert drained(Rate(1, 3), ready=9, paused=True)[1] == "it is paused"
+
+
+def test_each_count_of_the_overview_leads_to_its_list() -> None:
+    page = overview.build(sample.snapshot(), sample.reading(), 900)
+
+    assert {stat.state.value: stat.path for stat in page.stats} == {
+        "ready": "/jobs?state=ready",
+        "running": "/jobs?state=running",
+        "scheduled": "/delayed?state=scheduled",
+        "retrying": "/delayed?state=retrying",
+        "completed": "/jobs?state=completed",
+        "dead": "/dead",
+        "cancelled": "/jobs?state=cancelled",
+    }
+    assert [each.label for each in page.ranges] == ["15 min", "1 h", "24 h", "7 d"]

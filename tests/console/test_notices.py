@@ -34,7 +34,7 @@ def test_jobs_without_a_worker_come_first() -> None:
     assert [notice.tone for notice in seen] == ["bad", "bad", "warn"]
     assert [notice.path for notice in seen] == [
         "/queues/media?state=ready",
-        "/queues/mail?state=dead",
+        "/dead?queue=mail",
         "/queues/reports",
     ]
 
@@ -76,7 +76,7 @@ def test_many_of_a_kind_are_summed_up() -> None:
 
     assert len(seen) == 4
     assert told(seen[-1])[0].strip() == "and 7 more queues are paused."
-    assert seen[-1].path == "/queues"
+    assert seen[-1].path == "/queues?only=paused"
 
 
 def test_dead_letters_that_grow_take_the_place_of_those_that_are_there() -> None:

@@ -19,7 +19,7 @@ from leaseforge_console.stream import Watched
 from leaseforge_console.views import metrics as view
 from leaseforge_console.views.figures import Shapes
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.trends import step_of
+from leaseforge_console.views.trends import SHAPES_S, step_of
 
 _SHORT_S = 3600
 
@@ -36,7 +36,7 @@ async def load(store: Store, snapshot: Snapshot, recently: Recently, asked: view
 
 async def shapes(store: Store, recently: Recently, queues: tuple[str, ...], seconds: int) -> Shapes:
     """What the queues counted by type. It is many buckets and changes slowly: read every 10 s, of a day each minute."""
-    seconds = min(seconds, view.SHAPES_S)
+    seconds = min(seconds, SHAPES_S)
 
     async def read() -> Shapes:
         return {name: await store.run(statistics.shapes(name, seconds=seconds)) for name in queues}

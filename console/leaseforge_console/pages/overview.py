@@ -18,11 +18,11 @@ from leaseforge_console.signs import read_signs
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import metrics, overview
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.trends import step_of
+from leaseforge_console.views.trends import RANGES, step_of
 
-_CHOICES = frozenset(seconds for seconds, _ in overview.RANGES)
+_CHOICES = frozenset(seconds for seconds, _ in RANGES)
 _SIGNS_S = 10
-_DEFAULT = overview.RANGES[0][0]
+_DEFAULT = RANGES[0][0]
 
 
 async def load(store: Store, snapshot: Snapshot, recently: Recently, seconds: int) -> overview.Reading:

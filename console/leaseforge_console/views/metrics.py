@@ -10,12 +10,8 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views.figures import Figures, Histogram, Shapes, by_queue, by_type, histogram
 from leaseforge_console.views.overview import Range
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.trends import THROUGHPUT, TROUBLE, per_second
+from leaseforge_console.views.trends import RANGES, SHAPES_S, THROUGHPUT, TROUBLE, per_second
 
-RANGES = ((900, "15 min"), (3600, "1 h"), (86_400, "24 h"), (604_800, "7 d"))
-"""Seconds on show, and their names."""
-SHAPES_S = 86_400
-"""Types are told apart over a day at most."""
 MOST_QUEUES = 20
 """Queues whose types are read for one page: the busiest."""
 _MOST_ROWS = 50

@@ -66,6 +66,7 @@ def _unhandled(signs: Signs) -> tuple[Notice, ...]:
             for one in signs.unhandled
         ],
         lambda rest: f"and {plural(rest, 'more type has', 'more types have')} jobs and no handler.",
+        "/queues?only=waiting",
     )
 
 
@@ -91,6 +92,7 @@ def _waiting_long(snapshot: Snapshot) -> tuple[Notice, ...]:
             for queue in sorted(late, key=lambda queue: -(queue.oldest_ready_s or 0))
         ],
         lambda rest: f"and {plural(rest, 'more queue')}.",
+        "/queues?sort=oldest",
     )
 
 
@@ -112,6 +114,7 @@ def _without_worker(snapshot: Snapshot) -> tuple[Notice, ...]:
             for queue in sorted(waiting, key=lambda queue: -(queue.oldest_ready_s or 0))
         ],
         lambda rest: f"and {plural(rest, 'more queue has', 'more queues have')} jobs and no worker.",
+        "/queues?only=unserved",
     )
 
 
@@ -133,7 +136,7 @@ def _dead(snapshot: Snapshot) -> tuple[Notice, ...]:
     if not having:
         return ()
     worst, total = having[0], snapshot.total(JobState.DEAD)
-    path = f"/queues/{worst.name}?state=dead"
+    path = f"/dead?queue={worst.name}"
     if len(having) == 1:
         text = f": {plural(total, 'job')} failed for good."
         return (Notice("bad", "Dead letters in", worst.name, text, "Show them", path),)
@@ -157,6 +160,8 @@ def _lost(snapshot: Snapshot) -> tuple[Notice, ...]:
             for worker in lost
         ],
         lambda rest: f"and {plural(rest, 'more worker')}.",
+        "/workers?only=lost",
+        "Show workers",
     )
 
 
@@ -172,14 +177,16 @@ def _paused(snapshot: Snapshot) -> tuple[Notice, ...]:
             if queue.paused
         ],
         lambda rest: f"and {plural(rest, 'more queue is', 'more queues are')} paused.",
+        "/queues?only=paused",
     )
 
 
-def _few(found: list[Notice], rest_text: Callable[[int], str]) -> tuple[Notice, ...]:
+def _few(
+    found: list[Notice], rest_text: Callable[[int], str], path: str, label: str = "Show queues"
+) -> tuple[Notice, ...]:
+    """At most a few notices of a kind; the rest is told as one that leads to all of them."""
     if len(found) <= _MOST_OF_A_KIND:
         return tuple(found)
     shown = found[: _MOST_OF_A_KIND - 1]
     rest = len(found) - len(shown)
-    path = "/workers" if shown[0].path == "/workers" else "/queues"
-    label = "Show workers" if path == "/workers" else "Show queues"
     return (*shown, Notice(shown[0].tone, "", "", rest_text(rest), label, path))

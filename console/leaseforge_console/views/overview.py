@@ -1,6 +1,7 @@
 """The Overview: what is wrong, how many jobs are where, how fast they go, what runs longest."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from leaseforge.jobs import JobState
 from leaseforge.statistics import Throughput
@@ -11,10 +12,8 @@ from leaseforge_console.views.figures import Figures, Shapes, by_type
 from leaseforge_console.views.notices import Notice, notices
 from leaseforge_console.views.signs import Signs
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.trends import THROUGHPUT, per_second
+from leaseforge_console.views.trends import RANGES, SHAPES_S, THROUGHPUT, TROUBLE, per_second
 
-RANGES = ((900, "15 min"), (3600, "1 h"))
-"""Seconds of throughput on show, and their names."""
 _MOST_ROWS = 8
 _FAILING = 0.01
 _ORDER = (
@@ -28,13 +27,22 @@ _ORDER = (
 )
 
 
+_LISTS = {
+    JobState.SCHEDULED: "/delayed?state=scheduled",
+    JobState.RETRYING: "/delayed?state=retrying",
+    JobState.DEAD: "/dead",
+}
+"""Where jobs of some states are listed with what can be done to them; the others are among all jobs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """Jobs in one state over all queues."""
+    """Jobs in one state over all queues; `path` leads to them."""
 
     state: JobState
     count: int
     alarm: bool
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The page. `chart` is None until something has been counted; `empty` before the first job ever."""
+    """The page. Charts are None until something has been counted; `empty` before the first job ever."""
 
     summary: str
     empty: bool
@@ -77,7 +85,9 @@ class Overview:
     stats: tuple[Stat, ...]
     ranges: tuple[Range, ...]
     chart: Chart | None
+    trouble: Chart | None
     types: tuple[Figures, ...]
+    types_note: str
     backlog: tuple[Backlog, ...]
     queues: int
     longest: tuple[LongRun, ...]
@@ -102,12 +112,12 @@ def build(snapshot: Snapshot, reading: Reading, seconds: int) -> Overview:
         f"{plural(slots, 'slot')}, {busy:,} busy",
         empty=not snapshot.queues,
         notices=notices(snapshot, reading.signs),
-        stats=tuple(
-            Stat(state, count := snapshot.total(state), state is JobState.DEAD and count > 0) for state in _ORDER
-        ),
+        stats=tuple(_stat(state, snapshot) for state in _ORDER),
         ranges=tuple(Range(label, f"/?seconds={s}", s == seconds) for s, label in RANGES),
         chart=throughput_chart(reading.throughput, snapshot),
+        trouble=per_second("Failures per second", TROUBLE, reading.throughput, snapshot),
         types=_types(reading.shapes),
+        types_note="of the last 24 h" if seconds > SHAPES_S else "",
         backlog=_backlog(snapshot),
         queues=len(snapshot.queues),
         longest=_longest(snapshot),
@@ -118,6 +128,13 @@ def build(snapshot: Snapshot, reading: Reading, seconds: int) -> Overview:
 def throughput_chart(throughput: Throughput, snapshot: Snapshot) -> Chart | None:
     """Jobs per second that came, ended well, and failed."""
     return per_second("Jobs per second", THROUGHPUT, throughput, snapshot)
+
+
+def _stat(state: JobState, snapshot: Snapshot) -> Stat:
+    count = snapshot.total(state)
+    return Stat(
+        state, count, state is JobState.DEAD and count > 0, _LISTS.get(state, f"/jobs?{urlencode({'state': state})}")
+    )
 
 
 def _types(shapes: Shapes) -> tuple[Figures, ...]:

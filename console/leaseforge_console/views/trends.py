@@ -8,6 +8,10 @@ from leaseforge.statistics import Point, Step, Throughput, step_for
 from leaseforge_console.charts import Chart, line_chart
 from leaseforge_console.views.snapshot import Snapshot
 
+RANGES = ((900, "15 min"), (3600, "1 h"), (86_400, "24 h"), (604_800, "7 d"))
+"""Seconds a chart may show, and their names."""
+SHAPES_S = 86_400
+"""Types are told apart over a day at most."""
 _MOST_POINTS = 90
 _FINE_S = 3600
 

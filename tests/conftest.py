@@ -22,10 +22,10 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_from_outside() -> Iterator[None]:
-    """The caller's LEASEFORGE_ settings must not decide what a test sees."""
+    """The caller's settings, OpenTelemetry's too, must not decide what a test sees."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith("LEASEFORGE_") and not name.startswith("LEASEFORGE_TEST_"):
+            if name.startswith(("LEASEFORGE_", "OTEL_")) and not name.startswith("LEASEFORGE_TEST_"):
                 patch.delenv(name)
         yield
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
 
-from leaseforge import reads
+from leaseforge import reads, tracing
 from leaseforge.answers import Answer
 from leaseforge.enqueueing import Enqueued, Stored, as_stored, store_jobs
 from leaseforge.errors import IdempotencyConflict, ScriptFault, StoreUnavailable
@@ -75,7 +75,10 @@ class Coalescing:
         Raises IdempotencyConflict, TooManyQueues, StoreFull, StoreUnavailable (outcome unknown, safe to repeat), and
         TooBusy if too much waits here already.
         """
-        enqueued, as_of_ms = await self._answer(job)
+        with tracing.enqueueing([job]) as call:
+            [job] = call.jobs
+            enqueued, as_of_ms = await self._answer(job)
+            call.stored([enqueued])
         if enqueued.answer is Answer.REFUSED:
             raise IdempotencyConflict(job.idempotency_key or "", enqueued.id)
         if enqueued.answer is Answer.CREATED:

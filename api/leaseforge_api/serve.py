@@ -4,12 +4,12 @@ import asyncio
 import socket
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
 
-from leaseforge import events, logs
+from leaseforge import events, logs, tracing
 from leaseforge.errors import LeaseforgeError
 from leaseforge.store import connect
 from leaseforge_api.app import STORE_PATIENCE_S, create_app
@@ -17,6 +17,9 @@ from leaseforge_api.connections import BoundedProtocol
 from leaseforge_api.settings import ServerSettings
 
 GRACE_S = 10
+
+if TYPE_CHECKING:
+    from leaseforge.tracing_sdk import Recording
 
 log = structlog.get_logger()
 
@@ -52,14 +55,19 @@ class Server(uvicorn.Server):
 def serve(settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StoreUnavailable or StoreUnsuitable (Redis), CannotServe (address)."""
     logs.configure(settings.http.log_level, format=settings.http.log_format)
-    asyncio.run(run_server(settings))
+    recording = tracing.start(settings.http.tracing, "leaseforge-server")
+    try:
+        asyncio.run(run_server(settings, recording))
+    finally:
+        if recording is not None:
+            recording.end()
 
 
-async def run_server(settings: ServerSettings) -> None:
+async def run_server(settings: ServerSettings, recording: "Recording | None" = None) -> None:
     """The same inside a running loop."""
     async with connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S) as store:
         await store.check()
-        app = create_app(settings, store)
+        app = create_app(settings, store, recording=recording)
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -3,21 +3,32 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.logs import FORMATS, levels
 from leaseforge.metrics_token import metrics_token
-from leaseforge.settings import EngineSettings, address, one_of, read, setting
+from leaseforge.settings import EngineSettings, address, one_of, part, read, setting
+from leaseforge.tracing_settings import OFF, TracingSettings
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
 
 S = TypeVar("S")
+TRACE_ID = "{trace_id}"
 
 
 def environment(text: str) -> str:
     """Checks the word shown in the console's badge."""
     if len(text) > 32 or not text.isprintable():
         raise ValueError("must be at most 32 printable characters")
+    return text
+
+
+def trace_url(text: str) -> str:
+    """Checks the address a job's trace is shown at."""
+    url = urlsplit(text)
+    if url.scheme not in ("http", "https") or not url.hostname or TRACE_ID not in text.partition(url.netloc)[2]:
+        raise ValueError(f"must be an http or https URL with {TRACE_ID} in its path, query or fragment")
     return text
 
 
@@ -50,6 +61,13 @@ class HttpSettings:
         secret=True,
         help="bearer token that /metrics asks for; open to everybody without",
     )
+    trace_url: str = setting(
+        "LEASEFORGE_TRACE_URL",
+        default="",
+        parse=trace_url,
+        help="where traces are shown: https://tracing.example.com/trace/{trace_id}; the page of a job links there",
+    )
+    tracing: TracingSettings = part(TracingSettings, default=OFF)  # noqa: RUF009 -- a field() like the others
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from leaseforge import limits
 from leaseforge.answers import Answer
 from leaseforge.jobs import JobState
 from leaseforge.keys import queue_key
+from leaseforge.moves import Moved, moves
 from leaseforge.scripts import ENGINE, Script
 
 T = TypeVar("T")
@@ -145,6 +146,7 @@ class Acted:
     answer: Answer
     state: str
     holder: str = ""
+    moves: tuple[Moved, ...] = ()
 
 
 def retry(queue: str, job_id: str, *, operation: str, payload: bytes | None = None) -> Call[Acted]:
@@ -189,5 +191,6 @@ def delete(queue: str, job_id: str, *, only: Iterable[JobState] = ()) -> Call[Ac
     return Call(ENGINE.load("delete"), queue_keys(queue, *names), (("id", job_id), ("only", " ".join(only))), _acted)
 
 
-def _acted(raw: Sequence[bytes]) -> Acted:
-    return Acted(Answer(raw[0].decode()), *(word.decode() for word in raw[1:]))
+def _acted(raw: Sequence[Any]) -> Acted:
+    answer, state, *more = raw
+    return Acted(Answer(answer.decode()), state.decode(), more[0].decode() if more else "", moves(raw, 3))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from leaseforge import limits
+from leaseforge import limits, tracing
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.exchanges import Claimed
 from leaseforge.jobs import Backoff, NewJob, Options
@@ -154,6 +154,7 @@ class Context:
         created_by: str | None = None,
         unique_key: str | None = None,
         unique_ttl_ms: int = 86_400_000,
+        tracestate: str | None = None,
     ) -> str:
         """Asks for a follow-up: a job that is stored if this attempt completes, and never otherwise. Answers its id.
 
@@ -161,6 +162,9 @@ class Context:
         Checked at once: raises BadInput, PayloadTooLarge, TooManyFollowUps (200 follow-ups, or payloads of 4 MiB
         together), AttemptEnded. An idempotency key that turns out to be used for another job shows in this job's log.
         """
+        if traceparent is None:
+            carried = self._claimed.traceparent, self._claimed.tracestate
+            traceparent, tracestate = tracing.current() or carried
         job = new_job(
             type,
             payload,
@@ -177,10 +181,11 @@ class Context:
             backoff_cap_ms=backoff_cap_ms,
             tags=tags,
             content_type=content_type,
-            traceparent=self._claimed.traceparent if traceparent is None else traceparent,
+            traceparent=traceparent,
             created_by=created_by,
             unique_key=unique_key,
             unique_ttl_ms=unique_ttl_ms,
+            tracestate=tracestate or None,
         )
         self._state.follow_up(job)
         return job.id

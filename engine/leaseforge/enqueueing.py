@@ -158,6 +158,8 @@ def _extra(job: NewJob) -> bytes:
         extra["tags"] = msgspec.json.encode(job.tags).decode()
     if job.traceparent:
         extra["traceparent"] = job.traceparent
+        if job.tracestate:
+            extra["tracestate"] = job.tracestate
     if job.created_by:
         extra["created_by"] = job.created_by
     if job.at is not None:

@@ -14,6 +14,7 @@ from leaseforge.errors import ScriptFault
 from leaseforge.fingerprints import fingerprint
 from leaseforge.jobs import JobState, NewJob, Options
 from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
+from leaseforge.moves import Moved, moves
 from leaseforge.outbox import pack_follow_ups
 from leaseforge.records import tags, whole
 from leaseforge.scripts import ENGINE
@@ -100,6 +101,7 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
     ready_at_ms: int
     tags: tuple[str, ...]
     traceparent: str | None
+    tracestate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Exchanged:
     wait_ms: int | None
     more: bool
     adopted: bool
+    moves: tuple[Moved, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class Ticked:
     next_due_ms: int | None
     full: bool
     follow_ups: int = 0
+    moves: tuple[Moved, ...] = ()
 
 
 def exchange(
@@ -219,8 +223,14 @@ def tick(
             ("dead_age_ms", limits.KEEP_DEAD_MS),
             ("dead_keep", limits.KEEP_DEAD),
         ),
-        lambda raw: Ticked(raw[0], raw[1], raw[2], raw[3], None if raw[4] < 0 else raw[4], bool(raw[5]), raw[6]),
+        _ticked,
     )
+
+
+def _ticked(raw: Sequence[Any]) -> Ticked:
+    recovered, dead, promoted, trimmed, due_ms, full, follow_ups = raw[:7]
+    next_due_ms = None if due_ms < 0 else due_ms
+    return Ticked(recovered, dead, promoted, trimmed, next_due_ms, bool(full), follow_ups, moves(raw, 7))
 
 
 def register_worker(report: WorkerReport, *, heard: str = "") -> Call[Registered]:
@@ -279,7 +289,7 @@ def _detail(settlement: Settlement) -> bytes:
 
 
 def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
-    for part, (fine, reply) in zip(("settle", "promote", "claim"), raw, strict=True):
+    for part, (fine, reply) in zip(("settle", "promote", "claim"), raw[:3], strict=True):
         if not fine:
             raise ScriptFault(f"{part} failed in queue {queue}: {reply.decode(errors='replace')}")
     words = raw[0][1]
@@ -292,6 +302,7 @@ def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
         wait_ms=wait_ms,
         more=bool(more),
         adopted=status == b"already_done",
+        moves=moves(raw, 3),
     )
 
 
@@ -327,7 +338,7 @@ def _mended(row: Sequence[Any]) -> list[Any]:
             mended[at + 1] = whole(value)
         elif name == b"tags":
             mended[at + 1] = msgspec.json.encode(tags(value))
-        elif name == b"traceparent":
+        elif name in (b"traceparent", b"tracestate"):
             mended[at + 1] = value.decode(errors="replace").encode()
     return mended
 
@@ -359,7 +370,8 @@ def _read_claimed(queue: str, row: Sequence[Any]) -> Claimed:
             None,
         )
     few = {row[at]: row[at + 1] for at in range(_MOST, len(row), 2)}
-    content_type, labels, traceparent = few.get(b"content_type"), few.get(b"tags"), few.get(b"traceparent")
+    content_type, labels = few.get(b"content_type"), few.get(b"tags")
+    traceparent, tracestate = few.get(b"traceparent"), few.get(b"tracestate")
     return Claimed(
         id=job_id,
         queue=queue,
@@ -378,4 +390,5 @@ def _read_claimed(queue: str, row: Sequence[Any]) -> Claimed:
         ready_at_ms=ready_at_ms,
         tags=_decode_tags(labels) if labels else (),
         traceparent=traceparent.decode() if traceparent else None,
+        tracestate=tracestate.decode() if tracestate else None,
     )

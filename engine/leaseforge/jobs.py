@@ -100,6 +100,7 @@ class NewJob:
     created_by: str | None = None
     unique_key: str | None = None
     unique_ttl_ms: int = 86_400_000
+    tracestate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

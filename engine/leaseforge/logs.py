@@ -14,6 +14,7 @@ from structlog.typing import Processor
 
 from leaseforge import events
 from leaseforge.redaction import redact
+from leaseforge.tracing import add_trace
 
 LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -63,6 +64,7 @@ def configure(level: str, *, format: str = "auto") -> None:
     # structlog asks for the least of all levels first, which is cheap; what one component leaves out comes after.
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        add_trace,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,

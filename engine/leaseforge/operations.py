@@ -1,11 +1,12 @@
 """What producers and operators do, as plans: `store.run(operations.pause("mail"))`."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from leaseforge import calls, limits, reads
+from leaseforge import calls, limits, reads, tracing
 from leaseforge.answers import Answer
 from leaseforge.calls import Acted, Batch, Call, Plan
 from leaseforge.enqueueing import Enqueued, store_jobs
@@ -61,16 +62,14 @@ def enqueue_many(jobs: Sequence[NewJob], *, durability: Durability = Durability.
     Jobs of one queue keep their order. A queue's jobs are stored 1,000 or 16 MiB at a time, all or
     none of a chunk; chunks before a failure stay stored.
     """
-    by_queue: dict[str, list[int]] = {}
-    for position, job in enumerate(jobs):
-        by_queue.setdefault(checked(job).queue, []).append(position)
-    answers: dict[int, Enqueued] = {}
-    for queue, positions in by_queue.items():
-        for chunk in _chunks(jobs, positions):
-            chosen = [jobs[position] for position in chunk]
-            stored = yield from store_jobs(queue, chosen, replicated=durability is Durability.REPLICATED)
-            answers.update(zip(chunk, stored.jobs, strict=True))
-    return [answers[position] for position in range(len(jobs))]
+    for job in jobs:
+        checked(job)
+    if not jobs:
+        return []
+    with tracing.enqueueing(jobs) as call:
+        answers = yield from _enqueue_each(call.jobs, durability)
+        call.stored(answers)
+    return answers
 
 
 def pause(queue: str) -> Plan[Answer]:
@@ -208,7 +207,9 @@ def _act_on_job(
     `gone` is the answer for a job that goes between the two; without one that is JobNotFound too.
     """
     for queue in (yield from _queues_holding(job_id)):
+        asked_ns = time.time_ns()
         acted = yield from build(queue, job_id)
+        tracing.tell_moves(acted.moves, since_ns=asked_ns)
         if acted.answer is Answer.CONFLICT and acted.holder:
             raise UniqueKeyTaken(job_id, acted.holder)
         if acted.answer is Answer.CONFLICT:
@@ -218,6 +219,19 @@ def _act_on_job(
         if acted.answer is not Answer.NOT_FOUND:
             return acted.answer
     raise JobNotFound(job_id)
+
+
+def _enqueue_each(jobs: Sequence[NewJob], durability: Durability) -> Plan[list[Enqueued]]:
+    by_queue: dict[str, list[int]] = {}
+    for position, job in enumerate(jobs):
+        by_queue.setdefault(job.queue, []).append(position)
+    answers: dict[int, Enqueued] = {}
+    for queue, positions in by_queue.items():
+        for chunk in _chunks(jobs, positions):
+            chosen = [jobs[position] for position in chunk]
+            stored = yield from store_jobs(queue, chosen, replicated=durability is Durability.REPLICATED)
+            answers.update(zip(chunk, stored.jobs, strict=True))
+    return [answers[position] for position in range(len(jobs))]
 
 
 def _chunks(jobs: Sequence[NewJob], positions: Sequence[int]) -> Iterator[list[int]]:

@@ -13,13 +13,13 @@ from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem, PayloadTooLarge
 from leaseforge.jobs import Backoff, NewJob, Options
 from leaseforge.queues import queue_name_problem
+from leaseforge.trace_context import is_traceparent, is_tracestate
 
 JSON = "application/json"
 BYTES = "application/octet-stream"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def new_job(
@@ -43,6 +43,7 @@ def new_job(
     created_by: str | None = None,
     unique_key: str | None = None,
     unique_ttl_ms: int = 86_400_000,
+    tracestate: str | None = None,
 ) -> NewJob:
     """Builds a request to run the task `type` and checks it.
 
@@ -67,6 +68,7 @@ def new_job(
         created_by=created_by,
         unique_key=unique_key,
         unique_ttl_ms=unique_ttl_ms,
+        tracestate=tracestate,
     )
     return checked(job)
 
@@ -125,10 +127,6 @@ def _holds_no_number(value: Any) -> bool:
     return False
 
 
-def _is_traceparent(text: object) -> bool:
-    return isinstance(text, str) and _TRACEPARENT.fullmatch(text) is not None
-
-
 def _listed(tags: object) -> Any:
     """A list as the tuple a request holds. Anything else, a lone text too, is left for the check to refuse."""
     return tuple(tags) if isinstance(tags, list) else tags
@@ -167,8 +165,10 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
         yield from _whole("unique_ttl_ms", job.unique_ttl_ms, 1000, limits.MAX_UNIQUE_TTL_MS)
     if job.created_by is not None:
         yield from _text("created_by", job.created_by, limits.MAX_KEY_BYTES)
-    if job.traceparent is not None and not _is_traceparent(job.traceparent):
+    if job.traceparent is not None and not is_traceparent(job.traceparent):
         yield FieldProblem("traceparent", "must be a W3C traceparent")
+    if job.tracestate is not None and not is_tracestate(job.tracestate):
+        yield FieldProblem("tracestate", f"must be a W3C tracestate of at most {limits.MAX_TRACESTATE_BYTES} bytes")
     yield from _options(job.options)
     if not isinstance(job.tags, tuple):
         yield FieldProblem("tags", "must be a list of texts")

@@ -47,6 +47,12 @@ def setting(
     return field(default=default, repr=not secret, metadata={"setting": Setting(env, parse, help, secret)})
 
 
+def part(cls: type[S], *, default: S) -> S:
+    """Declares a field that holds settings several components share; they are read with those around it."""
+    made: S = field(default=default, metadata={"part": cls})
+    return made
+
+
 def declared(cls: type[Any]) -> dict[str, Setting]:
     """The settings of a dataclass by field name; fields of other kinds are left out."""
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(cls) if "setting" in f.metadata}
@@ -67,6 +73,12 @@ def read(cls: type[S], environ: Mapping[str, str]) -> S:
             problems += [FieldProblem(known.env, problem.message) for problem in error.problems]
         except (ValueError, OSError) as error:
             problems.append(FieldProblem(known.env, str(error)))
+    for shared in dataclasses.fields(cls):  # type: ignore[arg-type]  # a dataclass, as `declared` takes for granted
+        if "part" in shared.metadata:
+            try:
+                values[shared.name] = read(shared.metadata["part"], environ)
+            except SettingsError as error:
+                problems += error.problems
     if problems:
         raise SettingsError(problems)
     return cls(**values)

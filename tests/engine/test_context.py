@@ -56,6 +56,7 @@ def test_a_follow_up_takes_every_field_of_a_job_and_passes_it_on() -> None:
         "created_by": "me",
         "unique_key": "one",
         "unique_ttl_ms": 5000,
+        "tracestate": "vendor=1",
     }
     later = {"at": datetime.now(UTC) + timedelta(days=1), "delay_ms": 0}
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -22,6 +22,9 @@ from leaseforge_worker.frames import Returned
 from leaseforge_worker.held import Clock, Held, Stop
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.threads import Threads
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTraces
 
 log = structlog.get_logger()
 
@@ -50,6 +53,7 @@ class Attempts:
         meters: Meters,
         clock: Clock = time.monotonic,
         verbose: bool = False,
+        traces: "JobTraces | None" = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._tasks = tasks
@@ -61,11 +65,14 @@ class Attempts:
         self._meters = meters
         self._clock = clock
         self._verbose = verbose
+        self._traces = traces
         self._loop = loop
         self._context = copy_context()
         self._threads = Threads(size=slots, loop=loop, deliver=self._from_thread)
         self._deadlines = Deadlines(loop=loop, expired=self._expired)
-        self._children = Children(tasks, loop=loop, started=self._in_child, ended=self._from_child)
+        self._children = Children(
+            tasks, loop=loop, started=self._in_child, ended=self._from_child, records=traces is not None
+        )
         self._abandoned: set[Held] = set()
 
     @property
@@ -83,6 +90,8 @@ class Attempts:
         task = self._resolve(held)
         if task is None:
             return
+        if self._traces is not None:
+            self._traces.started(held)
         if task.isolation is not None:
             self._children.submit(held, task.isolation)
             return
@@ -99,9 +108,13 @@ class Attempts:
         if task.is_async:
             # Its own copy of the worker's context: this code may run at the end of another job's handler.
             run = self._on_loop(held, task, context, payload)
-            held.task = self._loop.create_task(run, context=self._context.copy())
+            around = self._context.copy()
+            if self._traces is not None:
+                around.run(self._traces.enter, held)
+            held.task = self._loop.create_task(run, context=around)
         else:
-            self._threads.submit(held, partial(self._tasks.handler(task.name), context, payload))
+            call = partial(self._tasks.handler(task.name), context, payload)
+            self._threads.submit(held, call if self._traces is None else partial(self._traces.call, held, call))
 
     def stop(self, held: Held, reason: Stop) -> None:
         """Tells a running attempt to end. Losing the lease overrides every other reason; else the first one holds.
@@ -136,7 +149,8 @@ class Attempts:
             return
         if held.isolated:
             self._children.kill(held)
-            log.warning(events.CHILD_KILLED, job_id=held.claimed.id, type=held.claimed.type, reason=held.stop)
+            facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
+            log.warning(events.CHILD_KILLED, reason=held.stop, **facts)
             self._finish(held, outcomes.stopped(held, self._policy(held)))
             return
         if held.task is None:
@@ -146,7 +160,8 @@ class Attempts:
             held.abandoned = True
             held.task.cancel()
         self._abandoned.add(held)
-        log.warning(events.ATTEMPT_ABANDONED, job_id=held.claimed.id, type=held.claimed.type, reason=held.stop)
+        facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
+        log.warning(events.ATTEMPT_ABANDONED, reason=held.stop, **facts)
         self._finish(held, outcomes.stopped(held, self._policy(held)))
         if len(self._abandoned) >= self._slots:
             self._worn_out()
@@ -184,7 +199,12 @@ class Attempts:
         if self._verbose:
             claimed = held.claimed
             log.debug(
-                events.JOB_STARTED, job_id=claimed.id, type=task.name, queue=claimed.queue, attempt=claimed.attempt
+                events.JOB_STARTED,
+                job_id=claimed.id,
+                type=task.name,
+                queue=claimed.queue,
+                attempt=claimed.attempt,
+                **held.trace_facts,
             )
 
     async def _on_loop(self, held: Held, task: AnyTask, context: Context, payload: Any) -> None:
@@ -218,7 +238,8 @@ class Attempts:
                     held.follow_up(job)
                 self._finish(held, self._returned(held, end.result))
             case Crashed() if held.stop is None:
-                log.warning(events.CHILD_DIED, job_id=held.claimed.id, type=held.claimed.type, kind=end.failure.kind)
+                facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
+                log.warning(events.CHILD_DIED, kind=end.failure.kind, **facts)
                 self._finish(held, outcomes.crashed(held, policy, end.failure))
             case _ if held.stop is not None:
                 self._finish(held, outcomes.stopped(held, policy, end.failure.trace))
@@ -245,6 +266,8 @@ class Attempts:
             return
         held.ended = True
         held.settlement = settlement
+        if self._traces is not None:
+            self._traces.ended(held)
         if held.deadline:
             self._deadlines.forget(held)
         if held.started_at:

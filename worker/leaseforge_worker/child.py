@@ -19,12 +19,14 @@ from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from typing import Any
 
-from leaseforge import logs
+from leaseforge import logs, tracing
 from leaseforge.context import Context
 from leaseforge.isolation import Whereabouts
 from leaseforge.middleware import Middleware
 from leaseforge.places import at
+from leaseforge.settings import read
 from leaseforge.tasks import AnyTask, BadPayload, Registry, Task, TaskError, TaskOptions
+from leaseforge.tracing_settings import TracingSettings
 from leaseforge_worker import outcomes
 from leaseforge_worker.child_limits import Limits, Usage
 from leaseforge_worker.child_run import SAY_EVERY_S, ChildRun, Voice
@@ -47,6 +49,7 @@ from leaseforge_worker.outcomes import Failure
 _PR_SET_PDEATHSIG = 1
 _M_ARENA_MAX = -8
 _READ_BYTES = 256 * 1024
+_SPANS_EVERY_MS = 250
 
 
 def main(fd: int, parent: int) -> None:
@@ -93,6 +96,9 @@ class Child:
                 logs.configure(begin.log_level, format=begin.log_format)
             self._registry = _found(begin.tasks)
             self._tasks = {task.name: task for task in self._registry}
+            if begin.records:
+                # Often: nobody waits for a child to send what it has before it is killed.
+                tracing.start(read(TracingSettings, os.environ), "leaseforge-worker", delay_ms=_SPANS_EVERY_MS)
         except BaseException as error:  # whatever an author's module raises, SystemExit too
             self._voice.send(Unfit(_why(error)))
             return
@@ -144,9 +150,11 @@ class Child:
     def _called(self, task: AnyTask, run: ChildRun, payload: Any) -> tuple[Any, BaseException | None]:
         """What the handler returned or raised, in context variables of its own."""
         context, handler = Context(run.job, run), self._registry.handler(task.name)
+        around = self._context.copy() if task.is_async else contextvars.Context()
+        around.run(tracing.enter, *run.trace)
         if task.is_async:
-            return self._runner.run(_awaited(run, handler, context, payload), context=self._context.copy())
-        return contextvars.Context().run(_plainly, handler, context, payload)
+            return self._runner.run(_awaited(run, handler, context, payload), context=around)
+        return around.run(_plainly, handler, context, payload)
 
     def _listen(self) -> None:
         """Takes what the worker says; meanwhile passes on what the handler said."""

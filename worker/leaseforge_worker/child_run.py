@@ -46,6 +46,7 @@ class ChildRun:
         self.job = run.job
         self.isolation = run.isolation
         self.lease_until = run.lease_until
+        self.trace = run.trace
         self.follow_ups = FollowUps()
         self.cancelled = False
         self.ended = False

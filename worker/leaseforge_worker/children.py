@@ -82,9 +82,10 @@ class Children:
         loop: asyncio.AbstractEventLoop,
         started: Callable[[Held], None],
         ended: Callable[[Held, End], None],
+        records: bool = False,
     ) -> None:
-        """Raises TaskError for a task that no child could find."""
-        self._begin = Begin(tasks.whereabouts(), *logs.standing())
+        """`records`: children record traces too. Raises TaskError for a task that no child could find."""
+        self._begin = Begin(tasks.whereabouts(), *logs.standing(), records)
         self._loop = loop
         self._started = started
         self._ended = ended
@@ -219,7 +220,7 @@ class Children:
         self._busy[held] = child
         child.lease_until = _lease_until(held)
         job = msgspec.structs.replace(held.claimed, token="")  # who runs a handler need not be able to settle its job
-        child.send(Run(job, child.isolation, child.lease_until))
+        child.send(Run(job, child.isolation, child.lease_until, held.trace.carried if held.trace else ("", "")))
         if self._news is None:
             self._tell_news()
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -22,6 +22,9 @@ from leaseforge_worker.metrics import Meters
 from leaseforge_worker.pool import Pool
 from leaseforge_worker.queues import Turns
 from leaseforge_worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTraces
 
 log = structlog.get_logger()
 
@@ -53,6 +56,7 @@ class Custody:
         refresh: Callable[[], None],
         worn_out: Callable[[], None],
         forward: Callable[[str], None],
+        traces: "JobTraces | None" = None,
     ) -> None:
         verbose = logs.level_of("worker", settings.log_level) <= logging.DEBUG
         self.held = HeldJobs()
@@ -64,6 +68,7 @@ class Custody:
             worn_out=worn_out,
             meters=meters,
             verbose=verbose,
+            traces=traces,
         )
         self.pool = Pool(
             slots=settings.concurrency,
@@ -93,6 +98,7 @@ class Custody:
         self._spawn = spawn
         self._forward = forward
         self._verbose = verbose
+        self._traces = traces
         spawn("words", self.messenger.run)
 
     @property
@@ -118,6 +124,7 @@ class Custody:
                 meters=self._meters,
                 forward=self._forward,
                 verbose=self._verbose,
+                traces=self._traces,
                 first_sweep=tick(queue, backoff_base_ms=policy.backoff_base_ms, backoff_cap_ms=policy.backoff_cap_ms),
             )
             self._spawn(f"exchange:{queue}", exchange.run)
@@ -146,7 +153,8 @@ class Custody:
             return  # once ended, its settlement will be refused by itself
         self._meters.fenced += 1
         claimed = held.claimed
-        log.warning(events.JOB_FENCED, job_id=claimed.id, type=claimed.type, queue=claimed.queue, at="renew")
+        facts = {"job_id": claimed.id, "type": claimed.type, "queue": claimed.queue, **held.trace_facts}
+        log.warning(events.JOB_FENCED, at="renew", **facts)
         self.held.discard(held)
         if self.pool.remove(held):
             held.ended = True

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import structlog
 
@@ -21,6 +21,9 @@ from leaseforge_worker.metrics import Meters
 from leaseforge_worker.outbox import Outbox, settlement_of
 from leaseforge_worker.pauses import Pauses
 from leaseforge_worker.pool import Pool
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTraces
 
 log = structlog.get_logger()
 
@@ -74,9 +77,11 @@ class QueueExchange:
         clock: Clock = time.monotonic,
         verbose: bool = False,
         first_sweep: Call[Ticked] | None = None,
+        traces: "JobTraces | None" = None,
     ) -> None:
         self.queue = queue
         self._first_sweep = first_sweep
+        self._traces = traces
         self._run_id = run_id
         self._lease_ms = lease_ms
         self._store = store
@@ -87,7 +92,7 @@ class QueueExchange:
         self._meters = meters
         self._clock = clock
         self._verbose = verbose
-        self._outbox = Outbox(queue, held=held, meters=meters, forward=forward, verbose=verbose)
+        self._outbox = Outbox(queue, held=held, meters=meters, forward=forward, verbose=verbose, traces=traces)
         self._number = 0
         self._pending: Pending | None = None
         self._in_flight = False
@@ -159,8 +164,11 @@ class QueueExchange:
         """
         if self._first_sweep is None:
             return
+        asked_ns = time.time_ns()
         try:
-            await self._store.run(self._first_sweep)
+            swept = await self._store.run(self._first_sweep)
+            if self._traces is not None:
+                self._traces.moved(swept.moves, since_ns=asked_ns)
         except ScriptFault:
             pass  # the ticker, which sweeps from now on, says so
         except StoreError:
@@ -177,6 +185,7 @@ class QueueExchange:
         self._pending = pending
         self._in_flight = True
         sent_at = self._clock()
+        asked_ns = time.time_ns() if self._traces is not None else 0
         try:
             answer = await self._store.run(pending.call)
         except StoreError as error:
@@ -196,7 +205,7 @@ class QueueExchange:
             self._link.asked()
         self._pauses.reset()
         self._faults = 0
-        self._take(pending, answer, sent_at)
+        self._take(pending, answer, sent_at, asked_ns)
         self._pending = None
         self.consider()
         self._intake.feed()
@@ -239,7 +248,7 @@ class QueueExchange:
         )
         return Pending(call, settling, want, reserved=want)
 
-    def _take(self, pending: Pending, answer: Exchanged, sent_at: float) -> None:
+    def _take(self, pending: Pending, answer: Exchanged, sent_at: float, asked_ns: int = 0) -> None:
         """Applies an answer. Doing it twice does no harm: held jobs are known by id and token."""
         self._outbox.settled(pending.ended, answer)
         fresh = []
@@ -250,6 +259,9 @@ class QueueExchange:
                 if self._verbose:
                     log.debug(events.JOB_CLAIMED, job_id=claimed.id, queue=self.queue, attempt=claimed.attempt)
         self._meters.claimed += len(fresh)
+        if self._traces is not None:
+            self._traces.moved(answer.moves, since_ns=asked_ns)
+            self._traces.claimed(fresh, since_ns=asked_ns)
         reserved, pending.reserved = pending.reserved, 0
         self._intake.used(self.queue, reserved, hungry=self._may_have_more(answer, pending.want))
         self._pool.admit(fresh)

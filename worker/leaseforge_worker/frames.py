@@ -23,20 +23,26 @@ class BadFrame(Exception):
 class Begin(msgspec.Struct, tag=True):
     """To a child, first of all: the tasks it is to find.
 
-    `log_level` and `log_format` as the worker has them, '' if it has another log.
+    `log_level` and `log_format` as the worker has them, '' if it has another log. `records` says that the worker
+    records traces.
     """
 
     tasks: tuple[Whereabouts, ...]
     log_level: str
     log_format: str
+    records: bool = False
 
 
 class Run(msgspec.Struct, tag=True):
-    """To a child: run this job. `lease_until` is on the machine's monotonic clock."""
+    """To a child: run this job. `lease_until` is on the machine's monotonic clock.
+
+    `trace` is the traceparent and tracestate that the handler's own spans belong under, '' where none are recorded.
+    """
 
     job: Claimed
     isolation: Isolation
     lease_until: float
+    trace: tuple[str, str] = ("", "")
 
 
 class Renewed(msgspec.Struct, tag=True):

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from leaseforge.errors import AttemptEnded
 from leaseforge.exchanges import Claimed, Settlement
@@ -11,6 +13,9 @@ from leaseforge.jobs import NewJob
 from leaseforge.tasks import Policy
 from leaseforge_worker.follow_ups import FollowUps
 from leaseforge_worker.words import Words
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTrace
 
 Clock = Callable[[], float]
 Key = tuple[str, str]
@@ -52,6 +57,10 @@ class Held:
     settlement: Settlement | None = None
     follow_ups: FollowUps | None = None
     words: Words | None = None
+    trace: "JobTrace | None" = None
+    """Its spans, where traces are recorded."""
+    trace_facts: Mapping[str, str] = MappingProxyType({})
+    """What a log line about the job says of its trace."""
 
     def __init__(self, claimed: Claimed, *, confirmed_at: float, lease_s: float, clock: Clock = time.monotonic) -> None:
         self.claimed = claimed

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -13,6 +13,9 @@ from leaseforge.jobs import JobState
 from leaseforge.limits import CHUNK, MAX_FOLLOW_UPS
 from leaseforge_worker.held import Held, HeldJobs
 from leaseforge_worker.metrics import Meters
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTraces
 
 log = structlog.get_logger()
 
@@ -35,13 +38,21 @@ class Outbox:
     """
 
     def __init__(
-        self, queue: str, *, held: HeldJobs, meters: Meters, forward: Callable[[str], None], verbose: bool
+        self,
+        queue: str,
+        *,
+        held: HeldJobs,
+        meters: Meters,
+        forward: Callable[[str], None],
+        verbose: bool,
+        traces: "JobTraces | None" = None,
     ) -> None:
         self._queue = queue
         self._held = held
         self._meters = meters
         self._forward = forward
         self._verbose = verbose
+        self._traces = traces
         self._ended: deque[Held] = deque()
         self._alone = 0
 
@@ -80,12 +91,15 @@ class Outbox:
         for held, settled, state in zip(ended, answer.settled, answer.states, strict=True):
             self._held.discard(held)
             follow_ups = settlement_of(held).follow_ups
+            if self._traces is not None:
+                self._traces.settled(held, settlement_of(held), settled, state)
             if follow_ups and settled is not Answer.FENCED:
                 leaves_queue = leaves_queue or any(job.queue != self._queue for job in follow_ups)
             if settled is Answer.FENCED:
                 self._meters.fenced += 1
                 claimed = held.claimed
-                log.warning(events.JOB_FENCED, job_id=claimed.id, type=claimed.type, queue=self._queue, at="settle")
+                facts = {"job_id": claimed.id, "type": claimed.type, "queue": self._queue, **held.trace_facts}
+                log.warning(events.JOB_FENCED, at="settle", **facts)
             elif state is not None:
                 self._meters.ended(state)
                 if self._verbose or state is JobState.DEAD:
@@ -102,7 +116,7 @@ class Outbox:
         """
         if alone and len(ended) == 1:
             [culprit] = ended
-            log.error(events.SETTLEMENT_REFUSED, job_id=culprit.claimed.id, queue=self._queue)
+            log.error(events.SETTLEMENT_REFUSED, job_id=culprit.claimed.id, queue=self._queue, **culprit.trace_facts)
             self._held.discard(culprit)
             self._alone = max(0, self._alone - 1)
         else:
@@ -112,6 +126,7 @@ class Outbox:
     def _tell(self, held: Held, state: JobState) -> None:
         settlement = settlement_of(held)
         facts: dict[str, Any] = {"job_id": held.claimed.id, "type": held.claimed.type, "queue": self._queue}
+        facts |= held.trace_facts
         if settlement.error_kind:
             facts["error_kind"] = settlement.error_kind
         if state is JobState.RETRYING:

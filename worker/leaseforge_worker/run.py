@@ -12,13 +12,13 @@ from types import FrameType
 
 import structlog
 
-from leaseforge import events, logs
+from leaseforge import events, logs, tracing
 from leaseforge.tasks import Registry
 from leaseforge_worker.channel import ParentChannel
 from leaseforge_worker.loops import OwnLoop
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.stop_signals import StopSignals
-from leaseforge_worker.worker import Worker
+from leaseforge_worker.worker import Worker, new_run_id
 
 log = structlog.get_logger()
 
@@ -35,15 +35,20 @@ def run_worker(settings: WorkerSettings, tasks: Registry, *, parent: ParentChann
     the process ends here and this does not return. Raises AddressInUse, StoreUnsuitable, StoreUnavailable.
     """
     logs.configure(settings.log_level, format=settings.log_format)
+    run_id = new_run_id()
+    recording = tracing.start(settings.tracing, "leaseforge-worker", instance=run_id)
     own = OwnLoop()
     try:
         asyncio.set_event_loop(own.loop)
-        worker = Worker(settings, tasks, began=parent.began if parent else lambda: None)
+        began = parent.began if parent else lambda: None
+        worker = Worker(settings, tasks, run_id=run_id, began=began, recording=recording)
         with _stopping_signals(worker.ask_to_stop, lambda: parent is not None and not parent.gone):
             if parent is not None:
                 parent.serve(worker)
             status = own.loop.run_until_complete(worker.run())
     finally:
+        if recording is not None:
+            recording.end()
         clean = own.close() and _threads_ended()
         asyncio.set_event_loop(None)
     if not clean:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
 from leaseforge.logs import FORMATS, levels
 from leaseforge.metrics_token import metrics_token
-from leaseforge.settings import address, one_of, redis_url, seconds, setting, whole
+from leaseforge.settings import address, one_of, part, redis_url, seconds, setting, whole
 from leaseforge.tasks import Policy
+from leaseforge.tracing_settings import OFF, TracingSettings
 from leaseforge_worker.queues import QueueChoice, parse_queues
 
 _OFF = "off"
@@ -98,6 +99,7 @@ class WorkerSettings:
         parse=one_of(*FORMATS),
         help="json, text, or auto: text on a terminal, else json",
     )
+    tracing: TracingSettings = part(TracingSettings, default=OFF)  # noqa: RUF009 -- a field() like the others
 
     @property
     def lease_ms(self) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -16,6 +16,9 @@ from leaseforge_worker.held import Clock
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
 from leaseforge_worker.pauses import Pauses
+
+if TYPE_CHECKING:
+    from leaseforge_worker.job_traces import JobTraces
 
 log = structlog.get_logger()
 
@@ -68,6 +71,7 @@ class Ticker:
         beat: Callable[[], None],
         clock: Clock = time.monotonic,
         draw: Callable[[], float] = random.random,
+        traces: "JobTraces | None" = None,
     ) -> None:
         self._store = store
         self._queues = queues
@@ -81,6 +85,7 @@ class Ticker:
         self._beat = beat
         self._clock = clock
         self._draw = draw
+        self._traces = traces
         self._due: dict[str, Due] = {}
         self._pauses = Pauses(first_s=0.1, longest_s=LONGEST_S)
 
@@ -128,8 +133,10 @@ class Ticker:
     async def _sweep(self, queue: str) -> Ticked:
         call = exchanges.tick(queue, backoff_base_ms=self._backoff_base_ms, backoff_cap_ms=self._backoff_cap_ms)
         for _ in range(_AT_ONCE):
-            started = self._clock()
+            started, asked_ns = self._clock(), time.time_ns()
             swept = await self._store.run(call)
+            if self._traces is not None:
+                self._traces.moved(swept.moves, since_ns=asked_ns)
             self._meters.called("sweep", self._clock() - started)
             self._link.worked("tick")
             if not swept.full:

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import structlog
 
@@ -33,6 +33,10 @@ from leaseforge_worker.supervision import end_tasks, supervise
 from leaseforge_worker.ticker import Ticker
 from leaseforge_worker.waiting import WAIT_S, Waiting
 
+if TYPE_CHECKING:
+    from leaseforge.tracing_sdk import Recording
+    from leaseforge_worker.job_traces import JobTraces
+
 log = structlog.get_logger()
 
 OK = 0
@@ -50,6 +54,12 @@ def new_run_id() -> str:
     """A name for one life of one worker, at most 44 bytes: host, process, and something nobody had before."""
     host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:20] or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(5)}"
+
+
+def _traces(recording: "Recording", run_id: str) -> "JobTraces":
+    from leaseforge_worker.job_traces import JobTraces  # needs OpenTelemetry
+
+    return JobTraces(recording, run_id)
 
 
 class Worker(Startable):
@@ -72,6 +82,7 @@ class Worker(Startable):
         *,
         run_id: str | None = None,
         began: Callable[[], None] = lambda: None,
+        recording: "Recording | None" = None,
     ) -> None:
         super().__init__()
         tasks.whereabouts()
@@ -82,6 +93,7 @@ class Worker(Startable):
         self._settings = settings
         self._tasks = tasks
         self._began = began
+        self._traces = None if recording is None else _traces(recording, self.run_id)
         self._exposition = Exposition(self.meters, self.pulse, self._gauges)
         self._custody: Custody | None = None
         self._health: HealthServer | None = None
@@ -208,6 +220,7 @@ class Worker(Startable):
                 refresh=lambda: renewal.refresh(),
                 worn_out=self._worn_out,
                 forward=forwarding.soon,
+                traces=self._traces,
             )
             registration = self._registration(custody, sync_store, in_loop(loop, self._obey))
             renewal = Renewal(
@@ -275,6 +288,7 @@ class Worker(Startable):
             link=self.link,
             meters=self.meters,
             beat=self._ticked,
+            traces=self._traces,
         )
 
     def _leave(self, renewal: Renewal, registration: Registration) -> None:

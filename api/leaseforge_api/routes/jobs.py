@@ -1,6 +1,5 @@
 """Enqueueing jobs, and looking at one."""
 
-import re
 from typing import Any
 
 import structlog
@@ -8,11 +7,12 @@ from litestar import Request, Response, Router, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
-from leaseforge import events, operations, reads
+from leaseforge import events, operations, reads, tracing
 from leaseforge.answers import Answer
 from leaseforge.errors import BadInput, FieldProblem, JobNotFound, PayloadTooLarge
 from leaseforge.jobs import Job, NewJob
 from leaseforge.store import Store
+from leaseforge.trace_context import TraceContext, read_headers
 from leaseforge_api.bodies import MAX_BULK_BODY_BYTES, MAX_PROBLEMS, JsonBody
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.schemas.job import JobShown, LogLineShown, gone_job_shown, is_foreign, log_line_shown, shown_to
@@ -22,7 +22,6 @@ from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 
-_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REFUSED = "the Idempotency-Key was used for another job within 24 h"
 
 log = structlog.get_logger()
@@ -37,9 +36,7 @@ async def enqueue(
     idempotency_key: IdempotencyKey = None,
 ) -> Response[JobShown]:
     """Stores a job: 201 with the job; 200 with the first one when the key was used for the very same job before."""
-    job = job_from(
-        data, created_by=identity.username, idempotency_key=idempotency_key, traceparent=traceparent(request)
-    )
+    job = job_from(data, created_by=identity.username, idempotency_key=idempotency_key, trace=trace_of(request))
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)
     # A unique key may lead to another account's job: a producer is told what it asked for, and nothing of that one.
@@ -66,7 +63,7 @@ async def enqueue_many(
     idempotency_key: IdempotencyKey = None,
 ) -> BulkAnswer:
     """Stores up to 1,000 jobs, each with an outcome of its own. One key covers all of them, each by its position."""
-    jobs = _checked(data, identity, idempotency_key, traceparent(request))
+    jobs = _checked(data, identity, idempotency_key, trace_of(request))
     enqueued = await store.run(operations.enqueue_many(jobs))
     results = [BulkResult(one.id, one.answer, _REFUSED if one.answer is Answer.REFUSED else None) for one in enqueued]
     created = sum(one.answer is Answer.CREATED for one in enqueued)
@@ -102,7 +99,7 @@ async def readable(job_id: str, store: Store, identity: Identity) -> Job:
     return job
 
 
-def _checked(data: BulkRequest, identity: Identity, key: str | None, traceparent: str | None) -> list[NewJob]:
+def _checked(data: BulkRequest, identity: Identity, key: str | None, trace: TraceContext | None) -> list[NewJob]:
     """The engine's requests for all jobs of a bulk request. Raises BadInput with the problems of all of them."""
     jobs: list[NewJob] = []
     problems: list[FieldProblem] = []
@@ -114,7 +111,7 @@ def _checked(data: BulkRequest, identity: Identity, key: str | None, traceparent
                     item,
                     created_by=identity.username,
                     idempotency_key=f"{key}#{index}" if key else None,
-                    traceparent=traceparent,
+                    trace=trace,
                     place=f"jobs[{index}].",
                 )
             )
@@ -128,10 +125,10 @@ def _checked(data: BulkRequest, identity: Identity, key: str | None, traceparent
     return jobs
 
 
-def traceparent(request: Request[Any, Any, Any]) -> str | None:
-    """The caller's trace, if the header is well formed; a broken one is no reason to refuse a job."""
-    sent = request.headers.get("traceparent", "")
-    return sent if _TRACEPARENT.fullmatch(sent) else None
+def trace_of(request: Request[Any, Any, Any]) -> TraceContext | None:
+    """Whose trace the request's jobs carry: that of this request where it is recorded, else the caller's own."""
+    headers = request.headers
+    return tracing.current() or read_headers(headers.get("traceparent"), ",".join(headers.getall("tracestate", [])))
 
 
 router = Router("/jobs", route_handlers=[enqueue, enqueue_many, show, log_lines], tags=["jobs"])

@@ -23,7 +23,7 @@ from leaseforge_api.bodies import JsonBody, read_json
 from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.problems import MEDIA_TYPE, problem_of
 from leaseforge_api.routes.job_actions import operation_id
-from leaseforge_api.routes.jobs import readable, traceparent
+from leaseforge_api.routes.jobs import readable, trace_of
 from leaseforge_api.schemas.jobs import IdempotencyKey, job_from
 from leaseforge_api.schemas.taskforge import TaskForgeEnqueue, TaskForgeJob, taskforge_job
 from leaseforge_auth.guards import AUTH, permission
@@ -72,7 +72,7 @@ async def enqueue(
         data.job_request(),
         created_by=identity.username,
         idempotency_key=idempotency_key,
-        traceparent=traceparent(request),
+        trace=trace_of(request),
     )
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)

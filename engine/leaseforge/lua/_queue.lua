@@ -179,6 +179,18 @@ local function read_record(id, ...)
   return values
 end
 
+-- What this script did to jobs that carry a trace and its answer tells only as a number: how, id, traceparent and
+-- attempts of each. Part of an answer only if there is any.
+local moves
+
+local function tell_move(how, id, traceparent, attempts)
+  if traceparent then
+    moves = moves or {}
+    local n = #moves
+    moves[n + 1], moves[n + 2], moves[n + 3], moves[n + 4] = how, id, traceparent, attempts or '0'
+  end
+end
+
 -- Adds an ended attempt to the job's history; the last 20 are kept.
 local function remember(id, entry)
   local key = record_key(id) .. ':history'
@@ -285,6 +297,7 @@ local function quarantine(K, id, reason)
   redis.call('HSET', key, 'state', 'dead', 'reason', reason, 'fp', group, 'token', '', 'finished_at', text(NOW),
     'rev', text(whole(redis.call('HGET', key, 'rev')) + 1))
   redis.call('ZADD', K.dead, NOW, id)
+  tell_move('dead:' .. reason, id, redis.call('HGET', key, 'traceparent'), redis.call('HGET', key, 'attempts'))
   count('quarantined')
   count('dead')
 end

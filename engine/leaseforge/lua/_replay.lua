@@ -3,7 +3,8 @@
 -- with the live job that holds its unique key.
 local function replay(K, id, operation, may_replay, payload)
   local key = record_key(id)
-  local values = read_record(id, 'last_op', 'priority', 'attempts', 'replays', 'rev', 'fp', 'unique_key', 'unique_ttl')
+  local values = read_record(id, 'last_op', 'priority', 'attempts', 'replays', 'rev', 'fp', 'unique_key', 'unique_ttl',
+    'traceparent')
   if not values then
     return { 'not_found', '', '' }
   end
@@ -39,7 +40,8 @@ local function replay(K, id, operation, may_replay, payload)
     end
   end
   redis.call('ZADD', K.ready, ready_score(values[3]), ready_member(seq, id))
+  tell_move('replayed:' .. values[1], id, values[10], values[4])
   count('replayed')
   wake_if_claimable(K)
-  return { 'ok', 'ready', '' }
+  return { 'ok', 'ready', '', moves }
 end

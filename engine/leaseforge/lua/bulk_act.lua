@@ -27,7 +27,7 @@
 -- ARGV[6] operation text the operation's id, kept as the jobs' last_op
 -- ARGV[7] watch     int  so many jobs are watched at most
 -- ARGV[8] keep_ms   int  how long the part is kept
--- returns answer (ok, already_done, fenced, halted, not_found), fields and values of the part
+-- returns answer (ok, already_done, fenced, halted, not_found), fields and values of the part; moves if any
 -- flags allow-oom
 -- uses _queue, _bulk, _replay, retry, requeue, cancel, delete, promote_job
 local function perform(K, action, id, operation)
@@ -108,5 +108,7 @@ local function bulk_act(K, A)
     redis.call('PEXPIRE', K.watched, A[8])
   end
   wake_if_claimable(K)
-  return part_answer(K, 'ok')
+  local answer = part_answer(K, 'ok')
+  answer[3] = moves
+  return answer
 end

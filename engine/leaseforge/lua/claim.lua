@@ -32,7 +32,7 @@ local STATE, TOKEN, ATTEMPTS, SIZE, TYPE, READY_AT, SEQ, REV = 1, 2, 3, 4, 5, 7,
 local COLUMNS = { state = STATE, token = TOKEN, attempts = ATTEMPTS, size = SIZE, type = TYPE, created_at = 6,
   ready_at = READY_AT, seq = SEQ, rev = REV }
 local NAMED = { content_type = true, failures = true, recoveries = true, replays = true, priority = true,
-  options = true, tags = true, traceparent = true }
+  options = true, tags = true, traceparent = true, tracestate = true }
 
 -- A job's record and what else it has, or nil and the kind of corruption. For a short record one HGETALL
 -- costs less than HMGET of many fields.

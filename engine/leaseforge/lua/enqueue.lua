@@ -14,7 +14,7 @@
 -- ARGV[1...] id text | type text | payload bytes | priority int32 | delay_ms int | extra msgpack map or empty
 -- returns 1 if the queue had never had a job, then per job: answer (created, duplicate, refused), id; last the time in ms
 -- uses _queue
-local OPTIONAL = { 'content_type', 'options', 'tags', 'traceparent', 'created_by' }
+local OPTIONAL = { 'content_type', 'options', 'tags', 'traceparent', 'tracestate', 'created_by' }
 local NOTHING = {}
 
 local function enqueue(K, A)

@@ -24,7 +24,7 @@
 -- ARGV[3] lease_ms int   length of the lease
 -- ARGV[4] want     int   at most so many jobs, 0 to 200
 -- ARGV[5...] id text | token text | outcome text | result bytes | detail msgpack map or empty | follow_ups packed jobs or empty
--- returns {1, settle's reply}, {1, promoted}, {1, claim's reply}; {0, error text} for a part that failed
+-- returns {1, settle's reply}, {1, promoted}, {1, claim's reply}; {0, error text} for a part that failed; moves if any
 -- flags allow-oom
 -- uses _queue, _crash, enqueue, settle, promote, claim
 local function part(transition, K, A)
@@ -41,5 +41,5 @@ local function exchange(K, A)
   local promoted = part(promote, K, { '200' })
   wakes_later = false
   local claimed = part(claim, K, { A[1], A[2], A[3], A[4] })
-  return { settled, promoted, claimed }
+  return { settled, promoted, claimed, moves }
 end

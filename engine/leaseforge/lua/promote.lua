@@ -37,7 +37,7 @@ local function promote(K, A)
   local moving, corrupt, leaving = {}, {}, { scheduled = {}, retrying = {} }
   for i = 1, math.min(limit, #due) do
     local job = due[i]
-    local values, fault = read_record(job.id, 'priority', 'rev')
+    local values, fault = read_record(job.id, 'priority', 'rev', 'traceparent', 'attempts')
     table.insert(leaving[job.state], job.id)
     if not values then
       corrupt[#corrupt + 1] = { job.id, fault }
@@ -56,6 +56,7 @@ local function promote(K, A)
     entries[#entries + 1] = ready_member(seq + i, job.id)
     redis.call('HSET', record_key(job.id), 'state', 'ready', 'seq', text(seq + i), 'ready_at', text(NOW),
       'rev', text(whole(job.values[3]) + 1))
+    tell_move(job.state, job.id, job.values[4], job.values[5])
   end
   for state, ids in pairs(leaving) do
     if #ids > 0 then

@@ -12,13 +12,13 @@
 -- KEYS[8] wake      list wake token
 -- ARGV[1] id        text the job
 -- ARGV[2] operation text the operator's action; the same one again answers already_done
--- returns answer (ok, already_done, not_found, conflict), the job's state
+-- returns answer (ok, already_done, not_found, conflict), the job's state, empty; moves if any
 -- flags allow-oom
 -- uses _queue
 local function promote_job(K, A)
   check_sets(K)
   local id, operation = A[1], A[2]
-  local values = read_record(id, 'last_op', 'priority', 'rev')
+  local values = read_record(id, 'last_op', 'priority', 'rev', 'traceparent', 'attempts')
   if not values then
     return { 'not_found', '' }
   end
@@ -34,7 +34,8 @@ local function promote_job(K, A)
   redis.call('HSET', record_key(id), 'state', 'ready', 'seq', text(seq), 'ready_at', text(NOW), 'last_op', operation,
     'rev', text(whole(values[4]) + 1))
   redis.call('ZADD', K.ready, ready_score(values[3]), ready_member(seq, id))
+  tell_move(state, id, values[5], values[6])
   count('promoted')
   wake_if_claimable(K)
-  return { 'ok', 'ready' }
+  return { 'ok', 'ready', '', moves }
 end

@@ -60,7 +60,7 @@ local function recover(K, A)
   local lost, corrupt = {}, {}
   for _, id in ipairs(expired) do
     local values, fault = read_record(id, 'token', 'started_at', 'worker', 'attempts', 'recoveries', 'rev',
-      'priority', 'seq', 'cancel_requested', 'type', 'unique_key')
+      'priority', 'seq', 'cancel_requested', 'type', 'unique_key', 'traceparent')
     if not values then
       corrupt[#corrupt + 1] = { id, fault }
     elseif values[1] ~= 'running' then
@@ -96,6 +96,7 @@ local function recover(K, A)
       recovered = recovered + 1
     end
     redis.call('HSET', record_key(id), unpack(fields))
+    tell_move('lost:' .. state, id, values[13], values[5])
     remember(id, { n = whole(values[5]), o = 'lost', w = values[4] or '', f = string.match(values[2] or '', '^%d*'),
       s = tonumber(values[3]) or NOW, e = NOW, k = 'lease_lost', m = 'the worker stopped renewing its lease', t = '' })
   end

@@ -14,7 +14,7 @@
 -- KEYS[10] wake      list wake token
 -- ARGV[1] id        text the job
 -- ARGV[2] operation text the operator's action; the same one again answers already_done
--- returns answer (ok, already_done, not_found, conflict), the job's state, holder of its unique key or empty
+-- returns answer (ok, already_done, not_found, conflict), the job's state, holder of its unique key or empty; moves if any
 -- flags allow-oom
 -- uses _queue, _replay
 local function requeue(K, A)

@@ -15,7 +15,7 @@
 -- ARGV[2] operation text  the operator's action; the same one again answers already_done
 -- ARGV[3] replace   int   1: `payload` replaces the job's payload
 -- ARGV[4] payload   bytes the new payload
--- returns answer (ok, already_done, not_found, conflict), the job's state, holder of its unique key or empty
+-- returns answer (ok, already_done, not_found, conflict), the job's state, holder of its unique key or empty; moves if any
 -- flags allow-oom
 -- uses _queue, _replay
 local function retry(K, A)

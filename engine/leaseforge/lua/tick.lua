@@ -26,7 +26,7 @@
 -- ARGV[7] keep            int so many completed, and so many cancelled ones are kept
 -- ARGV[8] dead_age_ms     int dead jobs older than this go
 -- ARGV[9] dead_keep       int so many dead ones are kept
--- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once, outbox size
+-- returns recovered, dead, promoted, trimmed, ms until the next due job or -1, 1 to call again at once, outbox size; moves if any
 -- flags allow-oom
 -- uses _queue, _crash, recover, promote, trim, roll
 local function tick(K, A)
@@ -48,5 +48,5 @@ local function tick(K, A)
   -- A foreign key in the outbox's place counts as one: whoever forwards from it says what is wrong.
   local left = spare(redis.pcall('HLEN', K.outbox))
   return { recovered[1], recovered[2], promoted, trimmed[1], math.ceil(due), full and 1 or 0,
-    type(left) == 'number' and left or 1 }
+    type(left) == 'number' and left or 1, moves }
 end

@@ -14,6 +14,7 @@ from litestar.response import Redirect
 
 from leaseforge import errors, events
 from leaseforge_auth import errors as auth
+from leaseforge_auth.csrf import SAFE_METHODS
 from leaseforge_auth.oidc.errors import SsoError, SsoUnavailable
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
@@ -46,6 +47,9 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.JobNotFound: (404, "No such job", "It may have been deleted, purged, or trimmed some time after it ended."),
     errors.QueueNotFound: (404, "No such queue", "A queue exists from its first job on."),
     errors.WorkerNotFound: (404, "No such worker", "It has left, or was silent for so long that it is forgotten."),
+    errors.BulkNotFound: (404, "No such operation", "Operations are kept for 7 days after their last change."),
+    errors.BulkNotPossible: (409, "The operation has moved on", ""),
+    errors.TooManyOperations: (409, "Too many operations are not over", "Run or abort one of them first."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
     errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),
@@ -53,8 +57,13 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.StoreUnavailable: (503, *_UNAVAILABLE),
     errors.StoreUnsuitable: (503, "Redis must not be used as it is set up", ""),
     auth.NotPermitted: (403, "Not for your role", ""),
-    auth.CrossSiteRequest: (403, "The form is out of date", "Load the page again and repeat the action."),
+    auth.CrossSiteRequest: (
+        403,
+        "The form is out of date",
+        "Nothing was done. Load the page again and repeat the action.",
+    ),
     auth.TryAgainLater: (429, "Too many attempts", ""),
+    auth.ViewNotFound: (404, "No such saved view", "It may have been deleted."),
     auth.UserNotFound: (404, "No such user", "The account may have been deleted."),
     auth.UsernameTaken: (409, "The name is taken", ""),
     auth.UserChanged: (409, "Changed meanwhile", ""),
@@ -75,7 +84,13 @@ _STATUSES = {
     400: ("That cannot be right", "The request is not one of this console's."),
     404: ("No such page", "Nothing lives at this address."),
     405: ("Not that way", "This address does not take such a request."),
-    413: ("Too large", "The form is larger than the console accepts."),
+    403: ("Not allowed", "Nothing was done."),
+    409: ("Changed meanwhile", "Nothing was done. Load the page again to see how things are now."),
+    413: ("Too large", "Nothing was done: the form is larger than the console accepts. Send less at a time."),
+    415: ("Not a form", "This address takes the console's own forms only."),
+    422: ("That cannot be right", "Nothing was done. Look at what was filled in and send it again."),
+    429: ("Too many requests", "Nothing was done. Wait a moment and repeat it."),
+    503: ("Not now", "Nothing was done. Try again in a moment."),
 }
 _FAULT = ("Something went wrong here", "The error was logged under the reference below.")
 
@@ -123,14 +138,18 @@ def _sentence(title: str, advice: str, reference: str) -> str:
 
 
 def _to_login(console: Console, request: ConsoleRequest) -> Response[Any]:
-    """A page asked for is the one to come back to; for anything else, the page the request was sent from."""
+    """A page asked for is the one to come back to; for anything else, the page the request was sent from.
+
+    Where an action was sent, the login page says that it was not carried out.
+    """
     root_path = console.settings.root_path
+    undone = request.method not in SAFE_METHODS and request.scope["path"] != f"{HOME}/logout"
     if htmx.is_htmx(request):
-        target = root_path + login_path(htmx.page_on_screen(request, root_path))
+        target = root_path + login_path(htmx.page_on_screen(request, root_path), undone=undone)
         return Response(b"", status_code=401, headers={"HX-Redirect": target})
     query = request.url.query
     asked = request.scope["path"] + (f"?{query}" if query else "")
     back = local_path(asked) if request.method == "GET" else htmx.page_on_screen(request, root_path)
     if back and back.startswith(f"{HOME}/live"):
         back = HOME
-    return Redirect(root_path + login_path(back), status_code=htmx.SEE_OTHER)
+    return Redirect(root_path + login_path(back, undone=undone), status_code=htmx.SEE_OTHER)

@@ -8,6 +8,8 @@ from leaseforge.errors import BadInput, FieldProblem
 from leaseforge_console.console import ConsoleRequest
 
 MAX_TEXT = 1_000
+MAX_LINES_TEXT = 2_000_000
+"""More than a request may carry: what is too long for its purpose is told beside the field."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -18,12 +20,23 @@ class Sent:
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         self._pairs = pairs
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, *, most: int = MAX_TEXT) -> str:
         """The field's text as it was typed. Raises BadInput for one that no field of ours takes."""
         value = next((value for field, value in self._pairs if field == name), "")
-        if len(value) > MAX_TEXT:
-            raise BadInput([FieldProblem(name, f"must be {MAX_TEXT:,} characters at most")])
+        if len(value) > most:
+            raise BadInput([FieldProblem(name, f"must be {most:,} characters at most")])
         return value
+
+    def lines(self, name: str) -> str:
+        """A text of many lines, however long; browsers send their ends as CR LF."""
+        return self.text(name, most=MAX_LINES_TEXT).replace("\r\n", "\n")
+
+    def every(self, name: str, *, most: int) -> tuple[str, ...]:
+        """All values of a field that may come several times, each once. Raises BadInput for more than `most`."""
+        values = tuple(dict.fromkeys(value for field, value in self._pairs if field == name and value))
+        if len(values) > most:
+            raise BadInput([FieldProblem(name, f"must be {most:,} at most")])
+        return values
 
     def ticked(self, name: str, choices: type[Choice]) -> tuple[Choice, ...]:
         """What was ticked, each once. Raises BadInput for what is no choice."""

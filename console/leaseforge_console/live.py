@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import structlog
 
 from leaseforge import events, reads
-from leaseforge.errors import JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
+from leaseforge.errors import BulkNotFound, JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
 from leaseforge.store import Store
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -196,7 +196,7 @@ class Live:
     async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update:
         try:
             return Update(at, snapshot, await topic.load(self._store, snapshot, *topic.args))
-        except (JobNotFound, QueueNotFound, WorkerNotFound):
+        except (BulkNotFound, JobNotFound, QueueNotFound, WorkerNotFound):
             return Update(at, snapshot, gone=True)
         except LeaseforgeError as error:
             return Update(at, snapshot, trouble=str(error))

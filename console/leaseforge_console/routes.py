@@ -20,6 +20,7 @@ from leaseforge_console.console import Console
 from leaseforge_console.live import Live
 from leaseforge_console.pages import (
     account,
+    api,
     audit,
     dead,
     delayed,
@@ -33,6 +34,7 @@ from leaseforge_console.pages import (
     live,
     login,
     metrics,
+    new_job,
     operation_steps,
     operations,
     overview,
@@ -67,6 +69,8 @@ _PAGES = [
     queue_settings.show_settings,
     queue_settings.review_settings,
     queue_settings.change_settings,
+    new_job.ask_for_job,
+    new_job.make_job,
     job.show_job,
     job_actions.retry_job,
     job_actions.promote_now,
@@ -113,6 +117,7 @@ _PAGES = [
     metrics.show_metrics,
     system.show_system,
     find.find,
+    api.show_api,
     find.look_up,
     audit.show_audit,
     audit.export_audit,

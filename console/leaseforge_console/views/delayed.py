@@ -8,6 +8,7 @@ from leaseforge.searching import Found
 from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
+from leaseforge_console.views.chosen import JobList, Selection, selection
 from leaseforge_console.views.jobs import StateTab, tabs
 from leaseforge_console.views.queue import told_when
 from leaseforge_console.views.snapshot import Snapshot
@@ -25,6 +26,7 @@ class Delayed:
     form: FilterForm
     rows: tuple[listing.ListedJob, ...]
     further: listing.Further
+    selection: Selection
     is_narrowed: bool
     state: str
 
@@ -61,6 +63,7 @@ def build(found: Found, asked: Asked, snapshot: Snapshot) -> Delayed:
         form=filter_form("/delayed", asked, snapshot, fields=_FIELDS),
         rows=listing.rows(found, snapshot.now),
         further=listing.further(found, "/delayed", asked, snapshot.now),
+        selection=selection(JobList.DELAYED, asked, found.total),
         is_narrowed=asked.is_narrowed,
         state=asked.state,
     )

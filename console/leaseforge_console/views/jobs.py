@@ -7,6 +7,7 @@ from leaseforge.searching import Found
 from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
+from leaseforge_console.views.chosen import JobList, Selection, selection
 from leaseforge_console.views.queue import TABS
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -42,6 +43,7 @@ class Jobs:
     form: FilterForm
     rows: tuple[listing.ListedJob, ...]
     further: listing.Further
+    selection: Selection
     is_narrowed: bool
     state: str
 
@@ -59,6 +61,7 @@ def build(found: Found, asked: Asked, snapshot: Snapshot) -> Jobs:
         form=filter_form("/jobs", asked, snapshot, fields=_FIELDS),
         rows=listing.rows(found, snapshot.now),
         further=listing.further(found, "/jobs", asked, snapshot.now),
+        selection=selection(JobList.JOBS, asked, found.total),
         is_narrowed=asked.is_narrowed,
         state=asked.state,
     )

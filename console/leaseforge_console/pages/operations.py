@@ -1,0 +1,245 @@
+"""Bulk operations: the list, asking for one, and the page of one with its confirmation and its progress.
+
+Asking for one freezes its jobs and touches none of them. Small ones are counted by the time the answer leaves, so the
+confirmation opens at once; the page of a larger one shows how far the counting is.
+"""
+
+import asyncio
+import hashlib
+import time
+from typing import Annotated, Any
+
+import structlog
+from litestar import Response, get, post
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.response import Redirect
+
+from leaseforge import bulk, events, limits, reads
+from leaseforge.bell import Bell
+from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder, BulkState
+from leaseforge.errors import BadInput, BulkNotFound, FieldProblem, IdempotencyConflict
+from leaseforge.reads import Page
+from leaseforge.store import Store
+from leaseforge_auth.audit.action import action_of
+from leaseforge_auth.bulk import WRITES, check_may
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+from leaseforge_console import htmx
+from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
+from leaseforge_console.forms import Sent, sent_by
+from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.paths import HOME
+from leaseforge_console.stream import Watched
+from leaseforge_console.views import new_operation as new_view
+from leaseforge_console.views import operation as view
+from leaseforge_console.views import operations as list_view
+from leaseforge_console.views.asked import Asked
+from leaseforge_console.views.chosen import Chosen, JobList
+from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.snapshot import Snapshot
+
+COUNT_WAIT_S = 1.5
+"""An answer is held back so long for the counting to end."""
+_LOOK_EVERY_S = 0.03
+_SAME_S = 10
+"""A form sent twice within this asks for one operation."""
+_MEETING = (BulkState.RUNNING, BulkState.PAUSED, BulkState.STOPPED, BulkState.DONE, BulkState.ABORTED)
+ASKED = {"asked": Provide(asked_jobs)}
+
+log = structlog.get_logger()
+
+
+async def load_list(store: Store, _snapshot: Snapshot, which: str, offset: int) -> Page[BulkOperation]:
+    """One page of the list."""
+    return await store.run(bulk.operations(list_view.STATES[which], offset=offset, limit=list_view.PAGE_SIZE))
+
+
+async def load(store: Store, _snapshot: Snapshot, operation_id: str) -> tuple[BulkOperation, list[BulkOperation]]:
+    """An operation, and those on some of the same jobs. Raises BulkNotFound."""
+    operation = await store.run(bulk.show(operation_id))
+    return operation, await meeting(store, operation)
+
+
+async def meeting(store: Store, operation: BulkOperation) -> list[BulkOperation]:
+    """Other operations that have begun and may be about some of the same jobs, of the latest hundred."""
+    found = await store.run(bulk.operations(_MEETING, limit=limits.MAX_PAGE))
+    return [one for one in found.items if one.id != operation.id and one.order.may_meet(operation.order)]
+
+
+def watched_list(which: str, offset: int) -> Watched:
+    """The live side of the list."""
+    which, offset = _which(which), _bounded(offset)
+
+    def build(snapshot: Snapshot, found: Any) -> list_view.Operations:
+        return list_view.build(found, which, snapshot)
+
+    return Watched(Topic(load_list, (which, offset)), "live/operations.html", _list_place(which, offset), build)
+
+
+def watched(operation_id: str) -> Watched:
+    """The live side of one operation."""
+
+    def build(snapshot: Snapshot, data: Any) -> view.OperationPage:
+        operation, others = data
+        return view.build(operation, others, snapshot)
+
+    return Watched(Topic(load, (operation_id,)), "live/operation.html", place_of(operation_id, "Operation"), build)
+
+
+@get("/operations", **permission(Permission.JOBS_READ))
+async def show_operations(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    in_state: Annotated[str, QueryParameter(name="state")] = "",
+    offset: FromQuery[int] = 0,
+) -> Response[str]:
+    """Operations of the last 7 days."""
+    which, offset = _which(in_state), _bounded(offset)
+    snapshot = await read_snapshot(store)
+    page = list_view.build(await load_list(store, snapshot, which, offset), which, snapshot)
+    return console.page(request, "pages/operations/index.html", page, _list_place(which, offset), snapshot=snapshot)
+
+
+@get("/operations/{operation_id:str}", **permission(Permission.JOBS_READ))
+async def show_operation(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    operation_id: FromPath[str],
+) -> Response[str]:
+    """The confirmation, the progress, or what came of it."""
+    snapshot = await read_snapshot(store)
+    operation, others = await load(store, snapshot, operation_id)
+    page = view.build(operation, others, snapshot)
+    place = place_of(operation_id, page.title)
+    return console.page(request, "pages/operations/show.html", page, place, snapshot=snapshot)
+
+
+@get("/operations/new", dependencies=ASKED, **permission(*WRITES))
+async def ask_anew(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    asked: NamedDependency[Asked],
+    action: FromQuery[str],
+    of_list: Annotated[str, QueryParameter(name="list")] = "",
+) -> Response[str]:
+    """Where links lead that act on many: says what would be counted. Nothing is frozen yet."""
+    chosen = _chosen(action, of_list, asked)
+    snapshot = await read_snapshot(store)
+    order = await _order(request, store, chosen, snapshot)
+    check_may(identity_of(request), order)
+    bulk.check_order(order)
+    page = new_view.build(chosen, order)
+    return console.page(request, "pages/operations/new.html", page, Place(page.title, "operations"), snapshot=snapshot)
+
+
+@post("/operations", **permission(*WRITES, audit="bulk.create"))
+async def ask_for_operation(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    bulk_bell: NamedDependency[Bell],
+) -> Response[Any]:
+    """Freezes the chosen jobs and leads to the confirmation. Sent twice it asks for one operation."""
+    sent = await sent_by(request)
+    chosen = _chosen_by(sent)
+    if not chosen.ids and not sent.text("all"):
+        told = Flash("bad", "Tick at least one job, or all that match.")
+        return console.go(request, console.page_on_screen(request), told)
+    order = await _order(request, store, chosen, await read_snapshot(store))
+    check_may(identity_of(request), order)
+    operation = await _ask_once(store, order, chosen)
+    bulk_bell.ring()
+    action_of(request).note(operation=operation.id, action=order.action, queue=order.filter.queue, about=order.about)
+    log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=order.created_by)
+    path = f"/operations/{operation.id}"
+    operation = await _counted(store, operation)
+    if htmx.is_htmx(request) and operation.state is not BulkState.COLLECTING:
+        # The confirmation opens as a dialog on the page it was asked for on.
+        return Redirect(f"{console.settings.root_path}{HOME}{path}", status_code=htmx.SEE_OTHER)
+    return console.go(request, HOME + path)
+
+
+def place_of(operation_id: str, title_: str) -> Place:
+    """Where the page of an operation stands."""
+    return Place(title_, "operations", f"/live/operations/{operation_id}")
+
+
+async def _order(request: ConsoleRequest, store: Store, chosen: Chosen, snapshot: Snapshot) -> BulkOrder:
+    about = ""
+    if chosen.asked.group and not chosen.ids:
+        group = await store.run(reads.group(chosen.asked.queue, chosen.asked.group))
+        about = f"{group.kind or 'unknown error'}: {group.message}"[:200] if group else ""
+    return chosen.order(identity_of(request).username, snapshot.now, about=about)
+
+
+async def _ask_once(store: Store, order: BulkOrder, chosen: Chosen) -> BulkOperation:
+    """The operation this form asked for a moment ago and that still waits, else a new one."""
+    minute = int(time.time() // 60)
+    for number in range(limits.MAX_OPERATIONS):
+        operation_id = _id_of(order.created_by, chosen, minute, number)
+        try:
+            made = await store.run(bulk.show(operation_id))
+        except BulkNotFound:
+            try:
+                return await store.run(bulk.create(operation_id, order))
+            except IdempotencyConflict:  # the same form, sent at the same moment
+                return await store.run(bulk.show(operation_id))
+        is_waiting = made.state in (BulkState.COLLECTING, BulkState.READY)
+        if is_waiting and made.created_at is not None and time.time() - made.created_at.timestamp() < _SAME_S:
+            return made
+    raise BadInput([FieldProblem("action", "was asked for too often in this minute")])
+
+
+def _id_of(user: str, chosen: Chosen, minute: int, number: int) -> str:
+    return hashlib.sha256(repr((user, chosen, minute, number)).encode()).hexdigest()[:32]
+
+
+async def _counted(store: Store, operation: BulkOperation) -> BulkOperation:
+    """The operation once it is counted, or as far as it is when the answer must leave."""
+    until = time.monotonic() + COUNT_WAIT_S
+    while operation.state is BulkState.COLLECTING and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        operation = await store.run(bulk.show(operation.id))
+    return operation
+
+
+def _chosen_by(sent: Sent) -> Chosen:
+    """What the form of a list asks for. Raises BadInput."""
+    within = sent.text("within")
+    if within and not (within.isascii() and within.isdigit() and len(within) < 10):
+        raise BadInput([FieldProblem("within", "must be a number of seconds")])
+    names = ("queue", "state", "group", "type", "tag", "text")
+    asked = Asked(**{name: sent.text(name) for name in names}, within=int(within or 0))
+    ids = () if sent.text("all") else sent.every("id", most=limits.MAX_OPERATION_IDS)
+    return _chosen(sent.text("action"), sent.text("list"), asked, ids)
+
+
+def _chosen(action: str, of_list: str, asked: Asked, ids: tuple[str, ...] = ()) -> Chosen:
+    try:
+        wanted = BulkAction(action)
+    except ValueError as error:
+        raise BadInput([FieldProblem("action", f"must be one of {', '.join(BulkAction)}")]) from error
+    usual = {BulkAction.RETRY: JobList.DEAD, BulkAction.PROMOTE: JobList.DELAYED}.get(wanted, JobList.JOBS)
+    try:
+        return Chosen(wanted, JobList(of_list) if of_list else usual, asked.at(""), ids)
+    except ValueError as error:
+        raise BadInput([FieldProblem("list", f"must be one of {', '.join(JobList)}")]) from error
+
+
+def _which(text: str) -> str:
+    if text not in list_view.STATES:
+        raise BadInput([FieldProblem("state", f"must be one of {', '.join(filter(None, list_view.STATES))}")])
+    return text
+
+
+def _list_place(which: str, offset: int) -> Place:
+    return Place("Operations", "operations", f"/live/operations?state={which}&offset={offset}")
+
+
+def _bounded(offset: int) -> int:
+    return min(max(offset, 0), limits.MAX_OPERATIONS)

@@ -1,0 +1,328 @@
+"""One bulk operation: the confirmation before it begins, and afterwards how far it is and what came of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from leaseforge import limits
+from leaseforge.bulk_records import (
+    REPLAYS,
+    BulkAction,
+    BulkOperation,
+    BulkOrder,
+    BulkPace,
+    BulkSample,
+    BulkState,
+)
+from leaseforge_auth.bulk import permissions_for
+from leaseforge_console.filters import percent, plural, span
+from leaseforge_console.views.asked import WITHIN, Asked
+from leaseforge_console.views.bulk_words import (
+    FAILURES,
+    VERBS,
+    StateBadge,
+    jobs_of,
+    noun,
+    scope,
+    scope_line,
+    state_badge,
+    title,
+)
+from leaseforge_console.views.progress import Progress, pace_words, progress, time_left
+from leaseforge_console.views.queues import TYPED_ABOVE
+from leaseforge_console.views.snapshot import Snapshot
+
+_SLOWEST, _FASTEST, _IN_S = 20, 500, 300
+_STOP_AT = 20
+_LATELY = timedelta(minutes=10)
+PACED = (*REPLAYS, BulkAction.PROMOTE)
+"""After these, jobs run: how fast is a question to ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another operation on some of the same jobs: who does or did what with them."""
+
+    text: str
+    path: str
+    is_going_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartForm:
+    """What is asked before a run. `rate` and `stop_at` (percent, '' for never) are None where they do not matter.
+
+    `known` are the other operations at work on the same jobs that the form shows; `word` is to be typed.
+    """
+
+    rate: str | None
+    stop_at: str | None
+    word: str | None
+    known: str
+    takes: str
+    problems: dict[str, str]
+    max_rate: int = limits.MAX_OPERATION_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One count of what came of the jobs."""
+
+    label: str
+    count: int
+    tone: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationPage:
+    """The page. `start` is None where it cannot be run (on); `needs` is what somebody must hold to steer it."""
+
+    id: str
+    path: str
+    title: str
+    question: str
+    verb: str
+    done: str
+    jobs: str
+    left_jobs: str
+    badge: StateBadge
+    state: BulkState
+    needs: tuple[str, ...]
+    by: str
+    created_at: datetime | None
+    scope: tuple[tuple[str, str], ...]
+    line: str
+    total: int
+    searched: int
+    is_cut: bool
+    destroys: bool
+    effect: str
+    others: tuple[Other, ...]
+    start: StartForm | None
+    progress: Progress
+    pace: str
+    left: str
+    outcomes: tuple[Outcome, ...]
+    advice: str
+    failing_path: str
+    facts: tuple[tuple[str, str], ...]
+    queues: tuple[str, ...]
+    sample: tuple[BulkSample, ...]
+    is_over: bool
+    has_begun: bool
+
+
+_EFFECTS = {
+    BulkAction.RETRY: "They become ready again, with fresh attempts.",
+    BulkAction.REQUEUE: "They become ready again; results are cleared.",
+    BulkAction.CANCEL: "Those that wait will not run; those that run are asked to stop.",
+    BulkAction.DELETE: "Payloads and histories go, too. They cannot be brought back.",
+    BulkAction.PROMOTE: "They become ready now instead of at their time.",
+}
+
+
+def build(
+    operation: BulkOperation,
+    meeting: Iterable[BulkOperation],
+    snapshot: Snapshot,
+    *,
+    sent: dict[str, str] | None = None,
+    problems: dict[str, str] | None = None,
+) -> OperationPage:
+    """The page; `meeting` are operations on some of the same jobs, `sent` and `problems` a start that was refused."""
+    order, counts = operation.order, operation.counts
+    far = progress(operation, snapshot.now)
+    others = tuple(_other(one, snapshot.now) for one in meeting if _matters(one, operation, snapshot.now))
+    verb = VERBS[order.action]
+    return OperationPage(
+        id=operation.id,
+        path=f"/operations/{operation.id}",
+        title=title(operation),
+        question=f"{title(operation)}?",
+        verb=verb.now,
+        done=verb.done,
+        jobs=jobs_of(operation),
+        left_jobs=plural(counts.total - counts.taken, "job"),
+        badge=state_badge(operation.state),
+        state=operation.state,
+        needs=tuple(sorted(permissions_for(order))),
+        by=order.created_by,
+        created_at=operation.created_at,
+        scope=scope(order),
+        line=scope_line(order),
+        total=counts.total,
+        searched=counts.searched,
+        is_cut=operation.is_cut,
+        destroys=order.action in (BulkAction.DELETE, BulkAction.CANCEL),
+        effect=_EFFECTS[order.action],
+        others=others,
+        start=start_form(operation, meeting, sent or {}, problems or {}),
+        progress=far,
+        pace=pace_words(far),
+        left=time_left(far),
+        outcomes=_outcomes(operation),
+        advice=_advice(operation),
+        failing_path=_failing_path(operation, snapshot.now),
+        facts=_facts(operation),
+        queues=operation.queues,
+        sample=operation.sample,
+        is_over=operation.state.is_over,
+        has_begun=operation.run > 0,
+    )
+
+
+def start_form(
+    operation: BulkOperation, meeting: Iterable[BulkOperation], sent: dict[str, str], problems: dict[str, str]
+) -> StartForm | None:
+    """What to ask before it is run, or run on."""
+    if operation.state not in (BulkState.READY, BulkState.PAUSED, BulkState.STOPPED) or not operation.counts.total:
+        return None
+    order = offered(operation)
+    stop_at = "" if order.stop_at_failure_rate is None else f"{order.stop_at_failure_rate * 100:g}"
+    left = operation.counts.total - operation.counts.taken
+    return StartForm(
+        rate=sent.get("rate", str(order.rate_per_second)) if order.action in PACED else None,
+        stop_at=sent.get("stop_at", stop_at) if order.action in REPLAYS else None,
+        word=word_for(operation),
+        known=",".join(going_on(meeting, operation)),
+        takes=span(left / order.rate_per_second),
+        problems=problems,
+    )
+
+
+def word_for(operation: BulkOperation) -> str | None:
+    """What has to be typed before the first run, None where a click is enough."""
+    is_many = operation.counts.total > TYPED_ABOVE and not operation.run
+    return operation.order.action.value if is_many else None
+
+
+def offered(operation: BulkOperation) -> BulkOrder:
+    """The order at the pace that is offered: before its first run, one that workers and their targets can stand."""
+    order = operation.order
+    if operation.run or order.action not in PACED:
+        return order
+    rate = min(max(-(-operation.counts.total // _IN_S), _SLOWEST), _FASTEST)
+    stop_at = _STOP_AT / 100 if order.action in REPLAYS else None
+    return replace(order, rate_per_second=rate, stop_at_failure_rate=stop_at)
+
+
+def pace_sent(operation: BulkOperation, sent: dict[str, str]) -> tuple[BulkPace | None, dict[str, str]]:
+    """The pace the form asks for, None where there is none to ask; and what is wrong with it, by field."""
+    order, problems = offered(operation), {}
+    if order.action not in PACED:
+        return None, {}
+    rate, stop_at = sent.get("rate", "").replace(",", "").strip(), sent.get("stop_at", "").strip()
+    if not (rate.isascii() and rate.isdigit() and len(rate) < 7 and 1 <= int(rate) <= limits.MAX_OPERATION_RATE):
+        problems["rate"] = f"A whole number from 1 to {limits.MAX_OPERATION_RATE:,}."
+    share = _share(stop_at) if order.action in REPLAYS else None
+    if share is None and stop_at and order.action in REPLAYS:
+        problems["stop_at"] = "A percentage from 0 to 100, or nothing for never."
+    return (None if problems else BulkPace(int(rate), share)), problems
+
+
+def going_on(meeting: Iterable[BulkOperation], operation: BulkOperation) -> list[str]:
+    """The operations at work on some of the same jobs."""
+    return sorted(one.id for one in meeting if one.state is BulkState.RUNNING and one.id != operation.id)
+
+
+def _share(text: str) -> float | None:
+    try:
+        share = float(text.rstrip("% ")) / 100
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
+
+
+def _matters(other: BulkOperation, operation: BulkOperation, now: datetime) -> bool:
+    """Whether it is worth a line: at work, halted half-way, or ended so lately that it explains what is missing."""
+    if other.id == operation.id or not other.run or not other.order.may_meet(operation.order):
+        return False
+    if not other.state.is_over:
+        return not operation.state.is_over
+    is_late = other.ended_at is None or (operation.created_at or now) - other.ended_at < _LATELY
+    return is_late and (not operation.counts.total or operation.counts.changed > 0)
+
+
+def _other(other: BulkOperation, now: datetime) -> Other:
+    verb, counts = VERBS[other.order.action], other.counts
+    who = other.run_by or other.order.created_by
+    far = f"{counts.taken:,} of {counts.total:,}"
+    match other.state:
+        case BulkState.RUNNING:
+            text = f"Already being {verb.done} by {who}: {far} so far."
+        case BulkState.PAUSED | BulkState.STOPPED:
+            text = f"{who} has begun {verb.doing} these, and it is {other.state}: {far} so far."
+        case _:
+            ago = f" {span((now - other.ended_at).total_seconds())} ago" if other.ended_at else ""
+            text = f"{who} {verb.done} {plural(counts.done, noun(other.order))}{ago}."
+    return Other(text, f"/operations/{other.id}", other.state is BulkState.RUNNING)
+
+
+def _outcomes(operation: BulkOperation) -> tuple[Outcome, ...]:
+    counts, verb = operation.counts, VERBS[operation.order.action]
+    found = [
+        Outcome(verb.done.capitalize(), counts.done, "completed"),
+        Outcome("Left", counts.total - counts.taken, "ready"),
+        Outcome("Skipped", counts.changed, "cancelled", "changed since they were counted"),
+        Outcome("Gone", counts.gone, "cancelled", "deleted or trimmed since"),
+    ]
+    found += [Outcome("Failed", count, "dead", FAILURES.get(kind, kind)) for kind, count in counts.failed.items()]
+    if operation.order.action in REPLAYS and operation.order.stop_at_failure_rate is not None:
+        found.append(Outcome("Completed", counts.well, "completed", "of those that were watched"))
+        found.append(Outcome("Failed again", counts.again, "dead", "of those that were watched"))
+    always = ("Left", verb.done.capitalize(), "Skipped")
+    return tuple(one for one in found if one.count or one.label in always)
+
+
+def _advice(operation: BulkOperation) -> str:
+    """What to do next, where that is a question."""
+    done, left = operation.counts.done, operation.counts.total - operation.counts.taken
+    verb = VERBS[operation.order.action].done
+    match operation.state:
+        case BulkState.STOPPED:
+            limit = operation.order.stop_at_failure_rate
+            share = f" The limit was {percent(limit)}." if limit is not None else ""
+            return (
+                f"It stopped by itself: {operation.error}.{share} {done:,} were {verb}, {left:,} are as they were. "
+                "See what fails and mend it, then go on, slower if you like; or abort: what is done stays done."
+            )
+        case BulkState.FAILED:
+            return (
+                f"It cannot go on: {operation.error}. {done:,} were {verb}. Ask for it anew once the cause is mended."
+            )
+        case BulkState.ABORTED if not operation.run:
+            return f"Nothing was done: {operation.error or 'it was dropped before it began'}."
+        case BulkState.ABORTED:
+            return f"Aborted: {done:,} were {verb} and stay so, {left:,} were left as they were."
+        case BulkState.PAUSED:
+            return f"Paused: {left:,} are left as they are until somebody goes on."
+    return ""
+
+
+def _failing_path(operation: BulkOperation, now: datetime) -> str:
+    """To the jobs that failed again; '' if none is known."""
+    if not operation.counts.again or operation.started_at is None:
+        return ""
+    seconds = (now - operation.started_at).total_seconds()
+    within = next((each for each, _ in WITHIN if each and each >= seconds), 0)
+    queue = operation.queues[0] if len(operation.queues) == 1 else ""
+    return "/dead/jobs" + Asked(queue=queue, type=operation.order.filter.type or "", within=within).query()
+
+
+def _facts(operation: BulkOperation) -> tuple[tuple[str, str], ...]:
+    order = operation.order
+    rows = [("Asked for by", order.created_by)]
+    if operation.run_by:
+        rows.append(("Run by", operation.run_by + (f", {operation.run} times" if operation.run > 1 else "")))
+    if operation.state is BulkState.ABORTED and operation.ended_by:
+        rows.append(("Aborted by", operation.ended_by))
+    reason = operation.run_reason or order.reason
+    if reason:
+        rows.append(("Reason", reason))
+    if operation.run:
+        rows.append(("Pace", f"at most {order.rate_per_second:,} a second"))
+        if order.action in REPLAYS:
+            limit = order.stop_at_failure_rate
+            rows.append(("Stops by itself", f"above {percent(limit)} failing again" if limit is not None else "never"))
+    return tuple(rows)

@@ -130,7 +130,8 @@ class BulkRunner:
     async def _hand_of(self, operation: BulkOperation) -> _Hand:
         """What is known of the operation; read from the queues when it is new here."""
         hand = self._hands.get(operation.id)
-        if hand is None:
+        # The same id asked for at another moment is another one: Redis has lost what was known of the first.
+        if hand is None or hand.work.operation.as_of_ms != operation.as_of_ms:
             work = await self._store.run(bulk_work.take_up(operation))
             hand = self._hands[operation.id] = _Hand(work, self._clock())
         elif hand.run != operation.run:

@@ -26,14 +26,19 @@ _ESCAPED_MASK = "".join(f"\\u{ord(character):04x}" for character in MASK)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a text cannot be taken, and where: line and column count from 1. `excerpt` points at the place."""
+    """Why a text cannot be taken, and where: line and column count from 1, 0 for no certain place.
+
+    `excerpt` points at the place.
+    """
 
     why: str
-    line: int
-    column: int
-    excerpt: str
+    line: int = 0
+    column: int = 0
+    excerpt: str = ""
 
     def __str__(self) -> str:
+        if not self.line:
+            return f"{self.why.removesuffix('.')}."
         return f"{self.why}: line {self.line:,}, column {self.column:,}."
 
 

@@ -15,6 +15,11 @@ NUMBERS = count(1)
 async def claim_job(store: Store, queue: str = "default", *, unique_key: str | None = None) -> Claimed:
     """A job of this queue that is running now."""
     await store.run(operations.enqueue(new_job("echo", {"a": 1}, queue=queue, unique_key=unique_key)))
+    return await claim_next(store, queue)
+
+
+async def claim_next(store: Store, queue: str) -> Claimed:
+    """The job of this queue that is next, running from now on."""
     exchanged = await store.run(exchanges.exchange(queue, run_id=RUN_ID, number=next(NUMBERS), lease_ms=60_000, want=1))
     return exchanged.claimed[0]
 

@@ -118,16 +118,3 @@ async def test_viewers_look_on(visit: Callable[[Role], Any], store: Store) -> No
     assert "/promote" not in page
     assert "/cancel" not in page
     assert (await viewer.post(f"/console/delayed/{job_id}/promote", operation="x")).status_code == 403
-
-
-async def test_the_job_page_lets_go_and_cancels_too(operator: Visitor, store: Store) -> None:
-    job_id = await delay(store)
-    page = (await operator.get(f"/console/jobs/{job_id}")).text
-
-    fields = hidden_fields(page, f"/console/delayed/{job_id}/promote")
-    answer = await operator.post(f"/console/delayed/{job_id}/promote", fields)
-
-    assert f"/console/delayed/{job_id}/cancel" in page
-    assert answer.headers["location"] == f"/console/jobs/{job_id}"
-    assert await state_of(store, job_id) is JobState.READY
-    assert "/promote" not in (await operator.get(f"/console/jobs/{job_id}")).text

@@ -1,0 +1,116 @@
+"""Submitting one job by hand."""
+
+import asyncio
+from typing import Any
+
+import structlog
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
+
+from leaseforge import events, limits, operations, reads
+from leaseforge.answers import Answer
+from leaseforge.errors import BadInput, IdempotencyConflict
+from leaseforge.filters import Filter
+from leaseforge.jobs import Job
+from leaseforge.searching import search
+from leaseforge.store import Store
+from leaseforge_auth.guards import permission
+from leaseforge_auth.permissions import Permission
+from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
+from leaseforge_console.forms import by_field, sent_by
+from leaseforge_console.live import Live, read_snapshot
+from leaseforge_console.views import new_job as view
+from leaseforge_console.views.frame import Flash
+
+log = structlog.get_logger()
+
+PLACE = Place("New job", "jobs")
+
+
+@get("/jobs/new", **permission(Permission.JOBS_ENQUEUE))
+async def ask_for_job(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    queue: FromQuery[str] = "",
+    type: FromQuery[str] = "",
+    like: FromQuery[str] = "",
+) -> Response[str]:
+    """The form: blank, for a queue or type, or filled in like a job there is."""
+    identity = identity_of(request)
+    if like and identity.can(Permission.PAYLOADS_READ) and identity.can(Permission.JOBS_READ):
+        typed = await asyncio.to_thread(view.like, await store.run(reads.job(like)))
+        return await _form(request, console, store, typed)
+    return await _form(request, console, store, view.blank(queue=queue[:64], job_type=type[: limits.MAX_TYPE_BYTES]))
+
+
+@post("/jobs/new", **permission(Permission.JOBS_ENQUEUE))
+async def make_job(
+    request: ConsoleRequest,
+    console: NamedDependency[Console],
+    store: NamedDependency[Store],
+    live: NamedDependency[Live],
+) -> Response[Any]:
+    """Submits the job, once for each form; or fills in the payload of the last job of its type."""
+    form = await sent_by(request)
+    texts = {name: form.text(name).strip() for name in view.TEXTS}
+    typed = view.Typed(form.text("key"), form.lines("payload"), texts)
+    if form.text("does") == "example":
+        return await _with_example(request, console, store, typed)
+    fault = await asyncio.to_thread(view.fault_of, typed.payload)
+    try:
+        job = view.job_from(typed, created_by=identity_of(request).username)
+        if fault is not None:
+            raise BadInput([])
+        enqueued = await store.run(operations.enqueue(job))
+    except BadInput as error:
+        problems = {name: told for name, told in by_field(error).items() if name != "payload"}
+        return await _form(request, console, store, typed, status=422, problems=problems, fault=fault)
+    except IdempotencyConflict as error:
+        note = f"This form was submitted before, with something else in it: as job {error.job_id}. "
+        note += "Submit it again to make another job of what it holds now."
+        again = view.Typed(view.blank().key, typed.payload, typed.texts)
+        return await _form(request, console, store, again, status=409, note=note)
+    is_new = enqueued.answer is Answer.CREATED
+    log.info(events.JOB_ENQUEUED, job_id=enqueued.id, queue=enqueued.queue, created=is_new)
+    live.nudge()
+    told = view.told(job, enqueued.id, await read_snapshot(store), is_new=is_new)
+    if identity_of(request).can(Permission.JOBS_READ):
+        return console.go(request, f"/console/jobs/{enqueued.id}", Flash("good", told))
+    # A producer has no page of the job to go to.
+    return console.go(request, "/console/jobs/new", Flash("good", f"Submitted as job {enqueued.id}."))
+
+
+async def _with_example(request: ConsoleRequest, console: Console, store: Store, typed: view.Typed) -> Response[str]:
+    found = await _last_of(store, typed["type"]) if _may_see_examples(request) and typed["type"] else None
+    example = await asyncio.to_thread(view.example_of, found) if found else ""
+    if example:
+        note = "The payload is that of the last job of this type, as far as it may be seen."
+        typed = view.Typed(typed.key, example, typed.texts)
+    else:
+        note = "There is no job of this type to take an example from." if typed["type"] else "Choose a type first."
+    return await _form(request, console, store, typed, note=note)
+
+
+async def _last_of(store: Store, job_type: str) -> Job | None:
+    """A late job of the type, one that went well if there is one; looks at a bounded number of jobs."""
+    for states in view.states_by_use():
+        found = await store.run(search(Filter(type=job_type, states=states), limit=1))
+        if found.items:
+            return await store.run(reads.job(found.items[0].id))
+    return None
+
+
+def _may_see_examples(request: ConsoleRequest) -> bool:
+    identity = identity_of(request)
+    return identity.can(Permission.JOBS_READ) and identity.can(Permission.PAYLOADS_READ)
+
+
+async def _form(
+    request: ConsoleRequest, console: Console, store: Store, typed: view.Typed, *, status: int = 200, **more: Any
+) -> Response[str]:
+    snapshot = await read_snapshot(store)
+    known = snapshot if identity_of(request).can(Permission.QUEUES_READ) else None
+    page = view.form(typed, known, offers_examples=_may_see_examples(request), **more)
+    return console.page(request, "pages/job/new.html", page, PLACE, snapshot=known, status=status)

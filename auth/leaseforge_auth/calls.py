@@ -126,13 +126,14 @@ def change_account(
 
 
 def delete_account(username: str) -> Call[Answer]:
-    """Removes an account with its personal API tokens: ok, not_found, or refused (the last administrator)."""
+    """Removes an account with its personal API tokens and its saved views: ok, not_found, or refused (the last administrator)."""
     account_keys = keys.named(
         accounts=keys.ACCOUNTS,
         account=keys.account(username),
         tokens=keys.API_TOKENS,
         owned=keys.api_tokens_of(username),
         sessions=keys.sessions_of(username),
+        views=keys.views_of(username),
     )
     return Call(SCRIPTS.load("account_delete"), account_keys, (("username", username),), answer)
 

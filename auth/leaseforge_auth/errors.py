@@ -14,6 +14,7 @@ AuthError
 ├── TokenNotFound        no API token of this id, or not the caller's
 ├── TokenNameTaken       a service token of this name lives
 ├── TooManyTokens        the account has as many API tokens as it may
+├── ViewNotFound         no saved view of this id, or not the caller's
 └── TryAgainLater        too many attempts, or too many password checks waiting
     ├── TooManyAttempts
     └── TooBusy
@@ -117,6 +118,13 @@ class TooManyTokens(AuthError):
 
     def __init__(self, most: int) -> None:
         super().__init__(f"an account has at most {most} API tokens: revoke one first")
+
+
+class ViewNotFound(AuthError):
+    """No saved view of this id; those of other accounts count as none."""
+
+    def __init__(self, view_id: str) -> None:
+        super().__init__(f"no saved view {view_id}")
 
 
 class TryAgainLater(AuthError):

@@ -55,6 +55,11 @@ def api_tokens_of(username: str) -> str:
     return system_key(f"tokens:{username}")
 
 
+def views_of(username: str) -> str:
+    """Hash: id -> saved view, of an account."""
+    return system_key(f"views:{username}")
+
+
 def attempts(*who: str) -> str:
     """Hash: failures, until. Of an account from an address, or of an address; a digest, for both are chosen freely."""
     return system_key(f"attempts:{_digest(*who)}")

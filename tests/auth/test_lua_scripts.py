@@ -7,7 +7,7 @@ import redis
 
 from leaseforge.calls import Call
 from leaseforge.store import Store
-from leaseforge_auth import calls, session_calls
+from leaseforge_auth import calls, saved_views, session_calls
 from leaseforge_auth.api_tokens import TokenKind, _create, _list, _read, _revoke
 from leaseforge_auth.audit import calls as audit
 from leaseforge_auth.audit.chain import Head
@@ -30,6 +30,10 @@ CALLS: list[Call[Any]] = [
     calls.list_accounts(offset=0, count=1),
     calls.account_info("ada"),
     calls.note_login("ada"),
+    saved_views.read_views("ada"),
+    saved_views.keep_view("ada", saved_views.SavedView("0", "jobs", "mine", "queue=mail", 0)),
+    saved_views.change_name("ada", "0", "ours"),
+    saved_views.drop_view("ada", "0"),
     session_calls.open_session("id", username="ada", epoch=1, idle_ms=1000),
     session_calls.read_session("id", idle_ms=1000, absolute_ms=1000, extend=True),
     session_calls.close_session("id"),

@@ -1,7 +1,7 @@
 -- account_delete: account -> (nothing)
 --
--- Removes an account with its personal API tokens; service tokens it made live on. Its sessions and
--- access tokens find no account any more.
+-- Removes an account with its personal API tokens and saved views; service tokens it made live on. Its
+-- sessions and access tokens find no account any more.
 --
 -- KEYS[1] guard     none  never exists
 -- KEYS[2] accounts  set   usernames
@@ -9,6 +9,7 @@
 -- KEYS[4] tokens    zset  id -> created, of all
 -- KEYS[5] owned     zset  id -> created, of this account
 -- KEYS[6] sessions  zset  digest -> created, of this account
+-- KEYS[7] views     hash  id -> saved view, of this account
 -- ARGV[1] username  text
 -- returns answer (ok, not_found, refused: the last administrator)
 -- flags allow-oom
@@ -31,7 +32,7 @@ local function account_delete(K, A)
   for _, digest in ipairs(redis.call('ZRANGE', K.sessions, 0, -1)) do
     redis.call('UNLINK', place .. 'session:' .. digest)
   end
-  redis.call('UNLINK', K.account, K.sessions, K.owned)
+  redis.call('UNLINK', K.account, K.sessions, K.owned, K.views)
   redis.call('SREM', K.accounts, A[1])
   list_admin(A[1], '', '1')
   return 'ok'

@@ -85,6 +85,4 @@
     if (event.key === "Escape" && isTyping(event.target) && !document.querySelector("dialog[open]")) event.target.blur();
   });
   for (const button of document.querySelectorAll("[data-keys-help]")) button.addEventListener("click", showHelp);
-  // A way that leads to something to be pressed puts the focus there.
-  if (location.hash === "#actions") document.querySelector("#actions :is(button, a)")?.focus();
 })();

@@ -97,9 +97,12 @@ class Console:
         cookies = []
         if told is not None:
             seal = seal or identity_of(request).csrf_token
-            told = replace(told, entry=audit_entry(request))
-            cookies = [flash.cookie(told, seal=seal, path=self._cookie_path, secure=self.settings.secure)]
+            cookies = [self.told(replace(told, entry=audit_entry(request)), seal=seal)]
         return htmx.go(request, self.settings.root_path, path, cookies)
+
+    def told(self, message: Flash, *, seal: str) -> Cookie:
+        """Carries a message to the next page of the session whose form token is `seal`."""
+        return flash.cookie(message, seal=seal, path=self._cookie_path, secure=self.settings.secure)
 
     def page_on_screen(self, request: ConsoleRequest) -> str:
         """Where the user is, to come back there; the Overview if that is unknown."""

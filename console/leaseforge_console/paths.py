@@ -29,6 +29,8 @@ def of_url(url: str | None, root_path: str) -> str | None:
     return local_path(path)
 
 
-def login_path(back: str | None) -> str:
-    """The login page that leads back to where somebody was."""
-    return f"{HOME}/login" + (f"?next={quote(back, safe='/')}" if back and back != HOME else "")
+def login_path(back: str | None, *, undone: bool = False) -> str:
+    """The login page that leads back to where somebody was; `undone`: what they had just sent was not carried out."""
+    asked = [f"next={quote(back, safe='/')}"] if back and back != HOME else []
+    asked += ["undone=1"] if undone else []
+    return f"{HOME}/login" + (f"?{'&'.join(asked)}" if asked else "")

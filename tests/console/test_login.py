@@ -3,9 +3,12 @@ from typing import Any
 
 import pytest
 
+from leaseforge import operations, reads
+from leaseforge.requests import new_job
 from leaseforge.store import Store
+from leaseforge_auth import session_calls
 from leaseforge_auth.roles import Role
-from tests.console.browsing import Visitor, words
+from tests.console.browsing import Visitor, hidden_fields, words
 from tests.console.conftest import PASSWORD
 
 Visit = Callable[[Role], Any]
@@ -27,7 +30,7 @@ async def test_a_request_of_htmx_gets_401_and_the_browser_is_sent_to_the_login(o
     answer = await operator.post("/console/queues/mail/pause", htmx=True)
 
     assert answer.status_code == 401
-    assert answer.headers["hx-redirect"] == "/console/login?next=/console/queues"
+    assert answer.headers["hx-redirect"] == "/console/login?next=/console/queues&undone=1"
     assert answer.content == b""
 
 
@@ -125,3 +128,39 @@ async def test_a_role_that_may_see_nothing_is_told_so(visit: Visit, store: Store
 
     assert answer.status_code == 403
     assert "Not for your role" in words(answer.text)
+
+
+@pytest.mark.parametrize("htmx", [False, True])
+async def test_an_action_of_an_ended_session_was_not_done_and_that_is_told(
+    operator: Visitor, store: Store, htmx: bool
+) -> None:
+    await store.run(operations.enqueue(new_job("echo", queue="mail")))
+    await operator.get("/console/queues/mail?state=dead")
+    [session] = await store.run(session_calls.list_sessions("operator"))
+    await store.run(session_calls.revoke_session("operator", session.id))
+
+    answer = await operator.post("/console/queues/mail/pause", htmx=htmx)
+
+    leads = answer.headers["hx-redirect" if htmx else "location"]
+    assert (answer.status_code, answer.text) == (401 if htmx else 303, "")
+    assert leads == "/console/login?next=/console/queues/mail%3Fstate%3Ddead&undone=1"
+    login = (await operator.get(leads)).text
+    assert "What you just sent was not carried out" in words(login)
+    fields = hidden_fields(login, "/console/login")
+    wrong = await operator.post("/console/login", fields, username="operator", password="not it")
+    assert hidden_fields(wrong.text, "/console/login") == fields
+    back = await operator.post("/console/login", fields, username="operator", password=PASSWORD)
+    assert back.headers["location"] == "/console/queues/mail?state=dead"
+    page = words((await operator.get("/console/queues/mail?state=dead")).text)
+    assert "Your session had ended before the last action arrived: nothing was done." in page
+    assert not (await store.run(reads.queue("mail"))).paused
+
+
+async def test_streams_and_dialogs_of_an_ended_session_lead_to_the_page_they_belong_to(operator: Visitor) -> None:
+    await operator.get("/console/queues?offset=50")
+    operator.client.cookies.set("leaseforge", "x" * 43, domain="127.0.0.1")
+
+    for path in ("/console/live/queues", "/console/live/still", "/console/queues/mail/purge", "/console/palette?q=x"):
+        answer = await operator.get(path, htmx=True)
+        assert (answer.status_code, answer.text) == (401, "")
+        assert answer.headers["hx-redirect"] == "/console/login?next=/console/queues%3Foffset%3D50"

@@ -106,7 +106,7 @@ async def test_the_search_goes_to_jobs_and_queues_and_says_what_is_not_there(ope
 
     assert (await operator.get(f"/console/find?q=%20{job_id.upper()}")).headers["location"] == f"/console/jobs/{job_id}"
     assert (await operator.get("/console/find?q=mail")).headers["location"] == "/console/queues/mail"
-    assert "mail queue Pause mail action" in words((await operator.get("/console/find?q=ma")).text)
+    assert "mail queue Pause mail… action" in words((await operator.get("/console/find?q=ma")).text)
     unknown = "8f3b0c52-6d0e-4b7b-9d0c-2f6d1b7f3c11"
     assert f"No job with the id {unknown}" in words((await operator.get(f"/console/find?q={unknown}")).text)
     assert f"{job_id} send_email ready job" in words((await operator.get(f"/console/find?q={job_id[:8]}")).text)

@@ -33,9 +33,9 @@ def labels(query: str, role: Role = Role.ADMIN) -> list[str]:
     ("query", "first"),
     [
         ("emails", "emails"),
-        ("pause emails", "Pause emails"),
-        ("emails pause", "Pause emails"),
-        ("resume bulk", "Resume emails-bulk"),
+        ("pause emails", "Pause emails…"),
+        ("emails pause", "Pause emails…"),
+        ("resume bulk", "Resume emails-bulk…"),
         ("purge bil", "Purge billing…"),
         ("dead", "Dead letters"),
         ("blng", "billing"),

@@ -1,6 +1,6 @@
 """Logging in and out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -27,9 +27,11 @@ from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.filters import span
 from leaseforge_console.paths import ACCOUNT, HOME, local_path, login_path
+from leaseforge_console.views.frame import Flash
 
 _WRONG = "The name or the password is not right."
 _ONLY_EMERGENCIES = "Passwords are for a few emergency accounts only; everybody else logs in by single sign-on."
+_UNDONE = "Your session had ended before the last action arrived: nothing was done. Repeat it if you still want it."
 _NEEDS_HTTPS = (
     "The console needs https here: a session could be read on the way. "
     "Put a TLS proxy in front, or open the console on the machine itself."
@@ -41,7 +43,8 @@ class LoginPage:
     """The page: what was typed, where it leads, what went wrong, and the ways to log in.
 
     `provider` and `sso_path` are '' without single sign-on. `password_url` leads to the form where only a few accounts
-    have a password; '' where the form is there already, or nobody has one.
+    have a password; '' where the form is there already, or nobody has one. `undone`: the session had ended before the
+    last action arrived.
     """
 
     username: str
@@ -53,6 +56,7 @@ class LoginPage:
     has_form: bool = True
     password_url: str = ""
     note: str = ""
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class LoginSent:
     username: str
     password: str
     next: str = HOME
+    undone: str = ""
 
 
 @get("/login", **public())
@@ -105,6 +110,7 @@ async def show_login(
     sso: NamedDependency[SingleSignOn],
     next_page: Annotated[str, QueryParameter(name="next")] = HOME,
     password: FromQuery[str] = "",
+    undone: FromQuery[str] = "",
 ) -> Response[Any]:
     """The form; somebody who is logged in already is led on."""
     back = local_path(next_page) or HOME
@@ -114,7 +120,8 @@ async def show_login(
     if session_id and await sessions.read(session_id):
         return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER)
     ways = Ways(accounts, sso)
-    return console.lone(request, "pages/login.html", ways.page("", back, None, wants_form=bool(password)))
+    page = ways.page("", back, None, wants_form=bool(password))
+    return console.lone(request, "pages/login.html", replace(page, undone=bool(undone)))
 
 
 @post("/login", **public(audit="login", audit_by_route=True))
@@ -137,14 +144,17 @@ async def log_in(
     except TryAgainLater as error:
         told = f"{str(error).capitalize()}. Try again in {span(error.retry_after_s)}."
         page = ways.page(data.username, back, told, wants_form=True)
-        return console.lone(request, "pages/login.html", page, status=429)
+        return console.lone(request, "pages/login.html", replace(page, undone=bool(data.undone)), status=429)
     session = await _open(request, sessions, account, client_address) if account else None
     if session is None:
         page = ways.page(data.username, back, _WRONG, wants_form=True)
-        return console.lone(request, "pages/login.html", page, status=HTTPStatus.UNAUTHORIZED)
+        again = replace(page, undone=bool(data.undone))
+        return console.lone(request, "pages/login.html", again, status=HTTPStatus.UNAUTHORIZED)
     if back == HOME and account is not None and Permission.QUEUES_READ not in permissions_of(account.roles):
         back = ACCOUNT  # the Overview is not theirs to read
     cookies = [sessions.cookie.holding(session.id)]
+    if data.undone:
+        cookies.append(console.told(Flash("bad", _UNDONE), seal=session.csrf_token))
     return Redirect(console.settings.root_path + back, status_code=htmx.SEE_OTHER, cookies=cookies)
 
 

@@ -83,7 +83,8 @@ def _things(identity: Identity, snapshot: Snapshot, words: list[str]) -> Iterato
                 continue
             if identity.can(Permission.QUEUES_WRITE):
                 does = "Resume" if queue.paused else "Pause"
-                yield Hit(f"{does} {name}", "action", f"/queues/{name}#actions", "paused")
+                yield Hit(f"{does} {name}…", "action", f"/queues/{name}/{does.lower()}", "paused")
+                yield Hit(f"Settings of {name}", "action", f"/queues/{name}/settings", "queues")
                 yield Hit(f"Purge {name}…", "action", f"/queues/{name}/purge", "queues")
             if identity.can(Permission.JOBS_READ):
                 yield Hit(f"Jobs of {name}", "list", f"/jobs?queue={name}", "jobs")

@@ -42,6 +42,12 @@ class Filter:
         """Whether sets answer it alone, without a look at each record."""
         return not any(value not in ("", b"") for _, value in self.words())
 
+    @property
+    def possible_states(self) -> tuple[JobState, ...]:
+        """The asked states in which a job can match: only what has ended has an end."""
+        has_end = self.finished_from is not None or self.finished_before is not None
+        return tuple(state for state in self.states if state in _ENDED) if has_end else self.states
+
     def words(self) -> tuple[tuple[str, Arg], ...]:
         """The script's arguments, in its order."""
         return (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Any
 
-from leaseforge.calls import Call
+from leaseforge.calls import Call, queue_keys
 from leaseforge.filters import Filter
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
@@ -13,6 +13,8 @@ from leaseforge.records import job_from, pairs
 from leaseforge.scripts import ENGINE
 
 NEWEST_FIRST = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD})
+_SEQUENCE = 16
+"""Digits in front of the ids of ready jobs."""
 _LONGEST_MEMBER = 56
 """A sequence and an id have 52 bytes. Of what is longer (damage) a place keeps the beginning."""
 
@@ -36,6 +38,22 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """A job that matches and where it stands. Its record is read when it is asked for: most of a round are not."""
+
+    spot: Spot
+    entry: bytes
+    score: bytes
+    record: Sequence[Any]
+
+    def job(self, queue: str, state: JobState) -> Job:
+        """The job, without its payload."""
+        is_long = state is JobState.READY and len(self.entry) > _SEQUENCE
+        job_id = (self.entry[_SEQUENCE:] if is_long else self.entry).decode("utf-8", "replace")
+        return job_from(queue, job_id, pairs(self.record), score=self.score)
+
+
+@dataclass(frozen=True, slots=True)
 class Looked:
     """What one look found, in the set's order; `spot` is the last job looked at, None if there was none."""
 
@@ -43,7 +61,16 @@ class Looked:
     looked: int
     ends: bool
     spot: Spot | None
-    found: tuple[tuple[Spot, Job], ...]
+    found: tuple[Match, ...]
+
+
+def sizes_call(queue: str, sets: Sequence[str]) -> Call[tuple[int, list[int]] | None]:
+    """Redis' time and how many jobs some of a queue's sets hold; None if there is no such queue."""
+
+    def read(raw: Sequence[int]) -> tuple[int, list[int]] | None:
+        return (raw[0], list(raw[1:])) if raw else None
+
+    return Call(ENGINE.load("read_sizes"), queue_keys(queue, "meta"), (), read, sets)
 
 
 def search_call(
@@ -53,11 +80,8 @@ def search_call(
 
     def read(raw: Sequence[Any]) -> Looked:
         size, looked, ends, score, member, rows = raw
-        found = []
-        for entry, at, record in rows:
-            job_id = (entry[16:] if state is JobState.READY and len(entry) > 16 else entry).decode("utf-8", "replace")
-            found.append((_spot(at, entry, state), job_from(queue, job_id, pairs(record), score=at)))
-        return Looked(size, looked, bool(ends), _spot(score, member, state) if looked else None, tuple(found))
+        found = tuple(Match(_spot(at, entry, state), entry, at, record) for entry, at, record in rows)
+        return Looked(size, looked, bool(ends), _spot(score, member, state) if looked else None, found)
 
     keys = (("guard", queue_key(queue, "guard")), ("set", key))
     args = (

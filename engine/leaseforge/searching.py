@@ -5,18 +5,18 @@ little and still lead on.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, nsmallest
 from math import isfinite
 
 from leaseforge import limits, reads
 from leaseforge.calls import Batch, Plan
-from leaseforge.errors import BadInput, FieldProblem
+from leaseforge.errors import BadInput, FieldProblem, QueueNotFound
 from leaseforge.filters import Filter, checked
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
-from leaseforge.queues import QueueInfo
-from leaseforge.search_calls import Looked, Spot, search_call
+from leaseforge.search_calls import Looked, Match, Spot, search_call, sizes_call
 
 BANDS: tuple[tuple[JobState, ...], ...] = (
     (JobState.RUNNING,),
@@ -27,7 +27,9 @@ BANDS: tuple[tuple[JobState, ...], ...] = (
 """One after another; inside each the jobs of all queues and states are merged by what its sets are sorted by."""
 
 _FIRST_LOOKS = 1000
-"""Records looked at in a band's first round, over all its sets together."""
+"""Records looked at in a band's first round, over all its sets together; one of each at least."""
+_TOGETHER = 16
+"""Sets that are looked at further in one trip: the one whose turn it is, and those that are likely to be next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +56,20 @@ class _Source:
     queue: str
     state: JobState
     key: str
-    size: int
-    found: deque[tuple[Spot, Job]] = field(default_factory=deque)
+    look: int
+    found: deque[Match] = field(default_factory=deque)
     spot: Spot | None = None
     is_over: bool = False
 
     def head(self) -> Spot | None:
         """Nothing before this is left in it; None if nothing is left at all."""
         if self.found:
-            return self.found[0][0]
+            return self.found[0].spot
         return None if self.is_over else self.spot
 
     def take(self, looked: Looked, stop: float | None) -> None:
         """Adds what a call found. Behind the score `stop` nothing can match."""
         self.found.extend(looked.found)
-        self.size = looked.size
         self.spot = looked.spot or self.spot
         passed = stop is not None and self.spot is not None and self.spot.passed(stop, self.state)
         self.is_over = looked.ends or looked.spot is None or passed
@@ -77,6 +78,7 @@ class _Source:
 @dataclass(slots=True)
 class _Page:
     limit: int
+    is_exact: bool
     items: list[Job] = field(default_factory=list)
     searched: int = 0
 
@@ -84,9 +86,9 @@ class _Page:
     def left(self) -> int:
         return self.limit - len(self.items)
 
-    def may_look(self, is_exact: bool) -> int:
+    def may_look(self) -> int:
         """How many more records may be looked at for this page."""
-        return limits.CHUNK if is_exact else min(limits.CHUNK, limits.MAX_SEARCHED - self.searched)
+        return self.left * _TOGETHER if self.is_exact else limits.MAX_SEARCHED - self.searched
 
 
 def search(asked: Filter, *, place: str | None = None, limit: int = 50) -> Plan[Found]:
@@ -99,10 +101,9 @@ def search(asked: Filter, *, place: str | None = None, limit: int = 50) -> Plan[
     checked(asked)
     reads.check_page(0, limit)
     band, behind = _read_place(place)
-    infos = [(yield from reads.queue(asked.queue))] if asked.queue is not None else (yield from reads.queues())
-    page = _Page(limit)
+    bands, size, as_of_ms = yield from _bands(asked)
+    page = _Page(limit, asked.is_exact)
     following: str | None = None
-    bands = [_sources(asked, infos, states) for states in BANDS]
     for number in range(band, len(BANDS)):
         if bands[number]:
             spot = yield from _walk(asked, bands[number], behind, page)
@@ -110,70 +111,111 @@ def search(asked: Filter, *, place: str | None = None, limit: int = 50) -> Plan[
                 following = _write_place(number, spot)
                 break
         behind = None
-        if page.left == 0 or page.may_look(asked.is_exact) <= 0:
+        if page.left == 0 or page.may_look() <= 0:
             if any(bands[number + 1 :]):
                 following = _write_place(number + 1, None)
             break
-    size = sum(source.size for sources in bands for source in sources)
     return Found(
         items=tuple(page.items),
         total=size if asked.is_exact else None,
         searched=page.searched,
         of=size,
         next=following,
-        as_of_ms=min((info.as_of_ms for info in infos), default=0),
+        as_of_ms=as_of_ms,
     )
+
+
+def _bands(asked: Filter) -> Plan[tuple[list[list[_Source]], int, int]]:
+    """The sets that hold anything, by band; how many jobs are in them, and since when that may have changed."""
+    states = asked.possible_states
+    names = [asked.queue] if asked.queue is not None else (yield from reads.queue_names())
+    sets = {state: f"dead:group:{asked.group}" if asked.group is not None else state.value for state in states}
+    counted = yield from Batch([sizes_call(name, list(sets.values())) for name in names])
+    if asked.queue is not None and counted == [None]:
+        raise QueueNotFound(asked.queue)
+    found: dict[JobState, list[_Source]] = {state: [] for state in states}
+    total, moments = 0, []
+    for name, answer in zip(names, counted, strict=True):
+        if answer is None:
+            continue
+        moment, sizes = answer
+        moments.append(moment)
+        total += sum(sizes)
+        for (state, kept), size in zip(sets.items(), sizes, strict=True):
+            if size:
+                found[state].append(_Source(name, state, queue_key(name, kept), 0))
+    bands = [[source for state in states if state in band for source in found[state]] for band in BANDS]
+    return bands, total, min(moments, default=0)
 
 
 def _walk(asked: Filter, sources: Sequence[_Source], behind: Spot | None, page: _Page) -> Plan[Spot | None]:
     """Fills the page from one band; where it goes on, None if all of the band was looked at."""
-    states = {source.state for source in sources}
-    stops = {state: asked.last_score(state) for state in states}
-    look = _first_look(asked, len(sources), page)
-    calls = [
-        search_call(source.queue, source.key, source.state, asked, _start(asked, source.state, behind), look, page.left)
-        for source in sources
-    ]
-    for source, looked in zip(sources, (yield from Batch(calls)), strict=True):
-        page.searched += looked.looked
-        source.take(looked, stops[source.state])
+    for source in sources:
+        source.look, source.spot = _first_look(len(sources), page), _start(asked, source.state, behind)
+    yield from _look(asked, sources, page)
+    heads: list[_Head] = []
+    _enter(heads, sources, range(len(sources)))
     last = behind
-    while True:
-        open_ones = [(head, source) for source in sources if (head := source.head()) is not None]
-        if not open_ones:
-            return None
-        head, source = min(open_ones, key=lambda one: one[0].order(one[1].state))
+    while heads:
+        source = sources[heads[0][1]]
         if page.left == 0:
             return last
         if source.found:
-            last, job = source.found.popleft()
-            page.items.append(job)
-            continue
-        look = page.may_look(asked.is_exact)
-        if look <= 0:
-            return head
-        look = min(look, page.left) if asked.is_exact else look
-        looked = yield from search_call(source.queue, source.key, source.state, asked, source.spot, look, page.left)
+            match = source.found.popleft()
+            last = match.spot
+            page.items.append(match.job(source.queue, source.state))
+            _enter(heads, sources, [heappop(heads)[1]])
+        elif page.may_look() <= 0:
+            return source.spot
+        else:
+            numbers = _take_dry(heads, sources)
+            _bound(dry := [sources[number] for number in numbers], page.may_look())
+            yield from _look(asked, dry, page)
+            _enter(heads, sources, numbers)
+    return None
+
+
+_Head = tuple[tuple[float, bytes], int]
+"""Before which place nothing is left in a set, and the set's number."""
+
+
+def _enter(heads: list[_Head], sources: Sequence[_Source], numbers: Iterable[int]) -> None:
+    for number in numbers:
+        if (head := sources[number].head()) is not None:
+            heappush(heads, (head.order(sources[number].state), number))
+
+
+def _take_dry(heads: list[_Head], sources: Sequence[_Source]) -> list[int]:
+    """Takes out those that are to be looked at further: the first one, and what is likely to come next."""
+    dry = [entry for entry in nsmallest(4 * _TOGETHER, heads) if not sources[entry[1]].found][:_TOGETHER]
+    taken = {number for _, number in dry}
+    heads[:] = [entry for entry in heads if entry[1] not in taken]
+    heapify(heads)
+    return [number for _, number in dry]
+
+
+def _bound(sources: Sequence[_Source], left: int) -> None:
+    """Lets a round look at no more than `left` records; those at the end that get none are where they were."""
+    for source in sources:
+        source.look = min(max(1, 2 * source.look), limits.CHUNK, left)
+        left -= source.look
+
+
+def _look(asked: Filter, sources: Sequence[_Source], page: _Page) -> Plan[None]:
+    """Looks at the next records of some sets, together."""
+    looking = [source for source in sources if source.look > 0]
+    calls = [
+        search_call(source.queue, source.key, source.state, asked, source.spot, source.look, page.left)
+        for source in looking
+    ]
+    for source, looked in zip(looking, (yield from Batch(calls)), strict=True):
         page.searched += looked.looked
-        source.take(looked, stops[source.state])
+        source.take(looked, asked.last_score(source.state))
 
 
-def _sources(asked: Filter, infos: Sequence[QueueInfo], states: Sequence[JobState]) -> list[_Source]:
-    """The sets of a band that hold anything."""
-    wanted = [state for state in states if state in asked.states]
-    found = []
-    for info in infos:
-        for state in wanted:
-            if info.counts[state]:
-                name = f"dead:group:{asked.group}" if asked.group is not None else state.value
-                size = 0 if asked.group is not None else info.counts[state]
-                found.append(_Source(info.name, state, queue_key(info.name, name), size))
-    return found
-
-
-def _first_look(asked: Filter, sources: int, page: _Page) -> int:
-    if asked.is_exact:
-        return max(1, min(page.left, -(-2 * page.left // sources)))
+def _first_look(sources: int, page: _Page) -> int:
+    if page.is_exact:
+        return min(page.left, max(2, 2 * page.left // sources))
     return max(1, min(limits.CHUNK, _FIRST_LOOKS // sources))
 
 

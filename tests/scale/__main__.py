@@ -1,29 +1,38 @@
-"""The engine with two million jobs on a server of its own: `python -m tests.scale [embedded|redis] [small]`.
+"""A million jobs and more on a server of its own, measured: `python -m tests.scale engine|lists [embedded|redis]`.
 
-Prints a table and keeps it in bench/results/scale-<server>.json. Takes some minutes and about 2 GiB.
+`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. Each prints
+a table and keeps it in bench/results. They take some minutes and 1 to 2 GiB; `small` goes through with thousands.
+`--url redis://...` takes a server that is there, and fills it if it is empty; `--only TEXT` leaves out what does not
+have the text in its name.
 """
 
+import argparse
 import json
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import redis
 
 from leaseforge.store import connect_sync
+from tests.scale import lists
+from tests.scale.populating import Population
 from tests.scale.scenario import SMALL, Scenario, Size
-from tests.scale.watching import HEADING, Watch, Watched, as_json
+from tests.scale.stage import staged
+from tests.scale.watching import HEADING, Watch, Watched
 from tests.support.cluster import server_binary, start_low
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
+FEW = Population(jobs=2000, queues=4, workers=3, running=5, groups=7)
 
 
 def measure(server: str, size: Size, *, results: Path = RESULTS) -> list[Watched]:
-    """Runs the scenario on a fresh server and keeps what was measured."""
+    """Runs the scenario of the engine on a fresh server and keeps what was measured."""
     binary = server_binary(server)
     with tempfile.TemporaryDirectory(prefix="leaseforge-scale-") as folder:
         own = start_low(Path(folder), binary)
@@ -34,26 +43,58 @@ def measure(server: str, size: Size, *, results: Path = RESULTS) -> list[Watched
                 rows = Scenario(store, raw, Watch(raw, own.port), size).run()
         finally:
             own.stop()
+    keep(f"scale-{server}", results, {"ready": size.ready, "dead": size.dead}, rows)
+    return rows
+
+
+def measure_lists(
+    server: str,
+    population: Population,
+    *,
+    url: str | None = None,
+    only: Sequence[str] = (),
+    pages: int = lists.PAGES,
+    repeats: int = lists.REPEATS,
+    results: Path = RESULTS,
+) -> list[lists.Seen]:
+    """Walks through the API's lists on a filled server and keeps what was measured."""
+    with staged(server, population, url=url) as stage:
+        rows = lists.measure(stage, population, only=only, pages=pages, repeats=repeats)
+    keep(f"scale-lists-{server}", results, {"jobs": population.jobs, "queues": population.queues}, rows)
+    return rows
+
+
+def keep(name: str, results: Path, what: dict[str, Any], rows: Sequence[Any]) -> None:
+    """Writes a table with where and when it was measured."""
     results.mkdir(parents=True, exist_ok=True)
     measured = {
-        "server": str(binary),
         "python": platform.python_version(),
         "machine": platform.platform(),
         "load": os.getloadavg(),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "ready": size.ready,
-        "dead": size.dead,
-        "rows": as_json(rows),
+        **what,
+        "rows": [asdict(row) for row in rows],
     }
-    (results / f"scale-{server}.json").write_text(json.dumps(measured, indent=1), "utf-8")
-    return rows
+    (results / f"{name}.json").write_text(json.dumps(measured, indent=1), "utf-8")
 
 
-def main(words: Sequence[str]) -> None:
-    servers = [word for word in words if word in ("embedded", "redis")] or ["embedded"]
-    for server in servers:
-        measure(server, SMALL if "small" in words else Size())
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.scale", description=__doc__)
+    parser.add_argument("what", choices=("engine", "lists"))
+    parser.add_argument("server", nargs="?", choices=("embedded", "redis"), default="embedded")
+    parser.add_argument("small", nargs="?", choices=("small",))
+    parser.add_argument("--url")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT")
+    parser.add_argument("--pages", type=int, default=lists.PAGES, help="how far a list is walked through")
+    parser.add_argument("--queues", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=20)
+    asked = parser.parse_args()
+    if asked.what == "engine":
+        measure(asked.server, SMALL if asked.small else Size())
+    else:
+        population = FEW if asked.small else Population(queues=asked.queues, workers=asked.workers)
+        measure_lists(asked.server, population, url=asked.url, only=asked.only, pages=asked.pages)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.__main__ import RESULTS, measure
+from tests.scale.__main__ import FEW, RESULTS, measure, measure_lists
 from tests.scale.scenario import SMALL, Size
 
 
@@ -26,3 +26,16 @@ def test_two_million_jobs() -> None:
     measure(server, Size())
 
     assert (RESULTS / f"scale-{server}.json").is_file()
+
+
+def test_the_lists_are_walked_through_with_thousands(tmp_path: Path) -> None:
+    rows = measure_lists(
+        "embedded", FEW, only=("/api/jobs?state=", "/api/dlq", "/api/workers"), repeats=1, results=tmp_path
+    )
+
+    kept = json.loads((tmp_path / "scale-lists-embedded.json").read_text("utf-8"))
+    found = {row["path"]: row["items"] for row in kept["rows"]}
+    assert len(found) == len(rows)
+    assert {state: found[f"/api/jobs?state={state}"] for state in FEW.shares} == {
+        state: round(FEW.jobs * share) for state, share in FEW.shares.items()
+    }

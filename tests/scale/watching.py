@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 SLOWER_THAN_US = 1000
@@ -101,7 +101,7 @@ class Watch:
             ask()
             took.append((time.perf_counter() - started) * 1000)
         seen.seconds = sum(took) / 1000
-        seen.wait_p50, seen.wait_p99, seen.wait_longest = _share(took, 0.5), _share(took, 0.99), max(took)
+        seen.wait_p50, seen.wait_p99, seen.wait_longest = share(took, 0.5), share(took, 0.99), max(took)
         self._end(seen)
 
     def _begin(self) -> None:
@@ -121,7 +121,7 @@ class Watch:
         ]
         # Those that took less than the log keeps are 0 here.
         durations = [0.0] * (seen.calls - len(slow)) + slow
-        seen.p99, seen.longest = _share(durations or [0.0], 0.99), max(durations, default=0.0)
+        seen.p99, seen.longest = share(durations or [0.0], 0.99), max(durations, default=0.0)
         seen.slow = sum(took > 20 for took in durations)
         self.rows.append(seen)
         print(seen.row(), flush=True)
@@ -131,9 +131,6 @@ class Watch:
         return float(used["used_cpu_user"] + used["used_cpu_sys"]) * 1000
 
 
-def _share(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
-
-
-def as_json(rows: Sequence[Watched]) -> list[dict[str, Any]]:
-    return [asdict(row) for row in rows]
+def share(values: Sequence[float], part: float) -> float:
+    """What `part` of the values are not above, more or less."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))]

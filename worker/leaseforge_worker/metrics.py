@@ -139,9 +139,7 @@ def _since_start(meters: Meters) -> Iterator[Metric]:
         "leaseforge_task_wait_seconds", "From ready to the start of the handler", ["queue"], _by_one_label(meters.waits)
     )
     for name, text in CALLS.items():
-        taken: dict[tuple[str, ...], Durations] = {}
-        if (durations := meters.calls.get(name)) is not None:
-            taken[()] = durations
+        taken: dict[tuple[str, ...], Durations] = {(): meters.calls.get(name) or Durations(CALL_BOUNDS_S)}
         yield histogram(f"leaseforge_redis_{name}_seconds", text, [], taken)
 
 

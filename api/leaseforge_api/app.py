@@ -144,6 +144,7 @@ def create_app(
             probes.router,
             taskforge.router,
             console.router,
+            openapi.for_pages,
         ],
         middleware=[WholeNames(), services.authenticate],
         exception_handlers={Exception: answer_error},

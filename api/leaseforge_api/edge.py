@@ -14,11 +14,14 @@ from leaseforge_api.metrics_http import UNMATCHED, HttpMeters
 from leaseforge_api.request_ids import HEADER, request_id
 from leaseforge_api.slashes import keep_slashes
 from leaseforge_auth.audit.action import SCOPE_KEY, Action
+from leaseforge_console.pages.api import INLINE_IMAGES
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
 )
+# For the one page whose library draws its icons that way.
+WITH_INLINE_IMAGES = CONTENT_SECURITY_POLICY.replace("img-src 'self'", "img-src 'self' data:")
 ON_EVERY_ANSWER = {
     b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
     b"x-content-type-options": b"nosniff",
@@ -143,6 +146,8 @@ class _Answer:
             if self.is_options and self.status == HTTPStatus.METHOD_NOT_ALLOWED:
                 self.status = HTTPStatus.NO_CONTENT
                 sent = [(name, value) for name, value in sent if name == b"allow"]
+            if (handler := self.scope.get("route_handler")) is not None and handler.opt.get(INLINE_IMAGES):
+                self.headers = self.headers | {b"content-security-policy": WITH_INLINE_IMAGES.encode()}
             own = [(name, _with_head(name, value)) for name, value in sent if name not in self.headers]
             names = {name for name, _ in own}
             if self.has_body and any(name == b"content-type" and value.startswith(EVENT_STREAM) for name, value in own):

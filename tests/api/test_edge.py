@@ -9,7 +9,7 @@ from leaseforge_auth.roles import Role
 from tests.api.conftest import PASSWORD, Bearer, Client, serving
 
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
 )
 PLACES = [
@@ -29,6 +29,12 @@ PLACES = [
     ("HEAD", "/api/auth/config"),
     ("POST", "/api/auth/login"),
 ]
+
+
+async def test_one_page_may_draw_images_that_are_in_its_style_sheet(client: Client) -> None:
+    assert (await client.get("/console/api/")).headers["content-security-policy"] == CSP.replace(
+        "img-src 'self'", "img-src 'self' data:"
+    )
 
 
 @pytest.mark.parametrize(("method", "path"), PLACES)

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import jsonschema
 import pytest
 
+from leaseforge.store import Store
+from leaseforge_api.app import create_app
+from leaseforge_api.openapi_document import document as document_of
+from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.guards import AUTH
 from leaseforge_auth.roles import Role
-from tests.api.conftest import Bearer, Client
+from tests.api.conftest import SECRET, Bearer, Client
 from tests.api.test_routes import ROUTES
 
 OPEN = {
@@ -38,8 +43,12 @@ async def test_every_operation_says_what_it_does_and_how_it_fails(document: dict
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["description"]
-            assert set(operation["responses"]["default"]["content"]) == {"application/problem+json"}
-            assert not {code for code in operation["responses"] if code.startswith(("4", "5"))}
+            refused = {code: said for code, said in operation["responses"].items() if code >= "4"}
+            assert {"400", "503", "default"} <= set(refused)
+            assert {"401", "403"} <= set(refused) or path in OPEN
+            for said in refused.values():
+                shared = document["components"]["responses"][said["$ref"].rpartition("/")[2]]
+                assert set(shared["content"]) == {"application/problem+json"}
             assert (operation.get("security") == [{}]) is (path in OPEN)
     assert document["security"] == [{"bearer": []}]
 
@@ -50,10 +59,11 @@ async def test_requests_are_described_as_strict_as_they_are(document: dict[str, 
     for name in ("JobRequest", "BulkRequest", "LoginRequest", "PurgeRequest", "RetryRequest", "QueueAction"):
         assert schemas[name]["additionalProperties"] is False
     assert "additionalProperties" not in schemas["JobShown"]
+    assert schemas["PurgeAnswer"]["properties"]["removed"]["minimum"] == 0
 
 
 async def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
-    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    known = {f"#/components/{kind}/{name}" for kind, named in document["components"].items() for name in named}
 
     def references(value: Any) -> set[str]:
         if isinstance(value, dict):
@@ -62,3 +72,36 @@ async def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None
         return set().union(*(references(inner) for inner in value)) if isinstance(value, list) else set()
 
     assert references(document) <= known
+
+
+async def test_every_body_has_an_example_that_fits_its_schema(document: dict[str, Any]) -> None:
+    bodies = 0
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for said in [*operation["responses"].values(), operation.get("requestBody", {})]:
+                for media in said.get("content", {}).values():
+                    schema = media["schema"] | {"components": document["components"]}
+                    jsonschema.Draft202012Validator(schema).validate(media["example"])
+                    bodies += 1
+            assert bodies, path
+    assert bodies > 80
+
+
+async def test_addresses_carry_the_prefix_and_streams_their_type(
+    store: Store, client: Client, document: dict[str, Any]
+) -> None:
+    app = create_app(ServerSettings.read({"LEASEFORGE_AUTH_SECRET": SECRET, "LEASEFORGE_ROOT_PATH": "/ops"}), store)
+
+    prefixed = document_of(app.openapi_schema.to_schema(), root_path=app.state.root_path)
+
+    assert prefixed["servers"] == [{"url": "/ops"}]
+    assert document["servers"] == [{"url": "/"}]
+    assert set(prefixed["paths"]["/api/events"]["get"]["responses"]["200"]["content"]) == {"text/event-stream"}
+
+
+async def test_the_page_about_the_api_is_for_those_who_are_logged_in(client: Client, admin: dict[str, str]) -> None:
+    for headers in ({}, admin):
+        for path in ("/console/api", "/console/api/openapi.json"):
+            answer = await client.get(path, headers=headers, follow_redirects=False)
+            assert answer.status_code == 302 or answer.status_code == 303
+            assert "/console/login" in answer.headers["location"]

@@ -9,6 +9,8 @@ from tests.console.browsing import Visitor
 PINNED = {
     "vendor/htmx.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
     "vendor/hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
+    "vendor/swagger-ui-bundle.js": "e6a898692f2d768e807c3ba4626068a69a2c5dd960dd6c76f3e4d3a3de180af2",
+    "vendor/swagger-ui.css": "5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d",
 }
 
 
@@ -22,10 +24,10 @@ def test_vendored_scripts_are_the_ones_that_were_looked_at(name: str) -> None:
 def test_every_vendored_script_is_pinned_named_and_licensed() -> None:
     folder = asset_dir("static") / "vendor"
 
-    assert {f"vendor/{path.name}" for path in folder.glob("*.js")} == set(PINNED)
+    assert {f"vendor/{path.name}" for path in folder.iterdir() if path.suffix in (".js", ".css")} == set(PINNED)
     told = (folder / "VENDOR.md").read_text(encoding="utf-8")
     assert all(Path(name).name in told for name in PINNED)
-    assert (folder / "htmx.LICENSE.txt").stat().st_size > 100
+    assert all((folder / f"{name}.LICENSE.txt").stat().st_size > 100 for name in ("htmx", "swagger-ui"))
 
 
 def test_an_address_changes_with_its_content_and_carries_the_prefix(tmp_path: Path) -> None:

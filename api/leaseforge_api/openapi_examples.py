@@ -1,0 +1,310 @@
+"""An example of every body, by the name of its schema."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_ID = "5f0c1f6e-0d7b-4b5e-9a43-2f6f3c1f8a11"
+_AT = "2026-11-30T08:00:00.000Z"
+_LATER = "2026-11-30T08:01:10.250Z"
+_COUNTS = {"ready": 12, "running": 4, "scheduled": 1, "retrying": 0, "completed": 991, "cancelled": 0, "dead": 2}
+_TOTALS = {"enqueued": 1010, "completed": 991, "failed": 9, "retried": 7, "dead": 2}
+_WHY = {"reason": "the mail server is back"}
+_FROZEN = {"sequence": 1010, "as_of_ms": 1796009223304}
+_USER = {"username": "ada", "roles": ["operator"], "permissions": ["jobs:enqueue", "jobs:read"]}
+
+_JOB: dict[str, Any] = {
+    "id": _ID,
+    "queue": "mail",
+    "type": "send_email",
+    "status": "dead",
+    "priority": 5,
+    "attempts": 3,
+    "failures": 3,
+    "recoveries": 0,
+    "replays": 0,
+    "releases": 0,
+    "max_attempts": 3,
+    "timeout_seconds": 30.0,
+    "backoff": {"kind": "exponential", "base_seconds": 1.0, "cap_seconds": 60.0},
+    "created_at": _AT,
+    "scheduled_at": None,
+    "due_at": None,
+    "started_at": _AT,
+    "finished_at": _LATER,
+    "payload_masked": False,
+    "error": {"kind": "ConnectionRefusedError", "message": "no answer from the mail server"},
+    "reason": None,
+    "progress": None,
+    "unique_key": None,
+    "cancel_requested": False,
+    "group": "9d2c5a0e",
+    "tags": ["welcome"],
+    "worker": None,
+    "lease": None,
+    "traceparent": None,
+    "created_by": "ada",
+}
+_WHOLE_JOB: dict[str, Any] = _JOB | {
+    "history": [
+        {
+            "number": 3,
+            "outcome": "failed",
+            "worker": "host-1-4711",
+            "token": 1796009223304001,
+            "started_at": _AT,
+            "ended_at": _LATER,
+            "error": _JOB["error"],
+            "traceback": "",
+        }
+    ],
+    "payload": {"to": "ada@example.com"},
+    "result": None,
+}
+_OPERATION: dict[str, Any] = {
+    "id": "8b7beef4e19855faa75d3adf229ff03e",
+    "action": "retry",
+    "filter": {"queue": "mail", "type": "send_email"},
+    "state": "running",
+    "reason": _WHY["reason"],
+    "created_by": "ada",
+    "rate_per_second": 200,
+    "stop_at_failure_rate": 0.2,
+    "counts": {
+        "total": 1800,
+        "done": 600,
+        "skipped": {"changed": 3, "gone": 1},
+        "failed": {"unique_key_taken": 2},
+        "left": 1194,
+    },
+    "searched": 2300,
+    "cut": False,
+    "outcomes": {"completed": 540, "failed_again": 12},
+    "sample": [{"id": _ID, "queue": "mail", "type": "send_email"}],
+    "queues": ["mail"],
+    "runs": 1,
+    "run_by": "ada",
+    "run_reason": None,
+    "error": None,
+    "created_at": _AT,
+    "ready_at": _AT,
+    "started_at": _LATER,
+    "ended_at": None,
+}
+_LOGIN = {"access_token": "eyJ...", "token_type": "Bearer", "expires_in": 43200, "user": _USER}
+_PAGE = {"items": [_JOB], "total": 1, "next": None}
+_QUANTILES = {"p50": 12.0, "p95": 90.0, "p99": 180.0}
+
+EXAMPLES: Mapping[str, Any] = {
+    "JobRequest": {
+        "type": "send_email",
+        "payload": {"to": "ada@example.com"},
+        "queue": "mail",
+        "priority": 5,
+        "max_attempts": 5,
+        "delay_seconds": 30,
+        "timeout_seconds": 30,
+        "backoff": {"kind": "exponential", "base_seconds": 1, "cap_seconds": 60},
+        "tags": ["welcome"],
+    },
+    "BulkRequest": {"jobs": [{"type": "echo", "payload": 1}, {"type": "echo", "payload": 2}]},
+    "BulkAnswer": {"ids": [_ID], "results": [{"id": _ID, "outcome": "created", "detail": None}]},
+    "RetryRequest": {"payload": {"to": "ada@example.org"}} | _WHY,
+    "ActionRequest": _WHY,
+    "RevealRequest": {"reason": "the customer asked what was sent"},
+    "Revealed": {"payload": {"to": "ada@example.com", "password": "seen"}, "result": None},
+    "JobShown": _WHOLE_JOB,
+    "JobPage": _PAGE,
+    "DeadPage": _PAGE | {"frozen": {"as_of_ms": 1796009223304}},
+    "LogLineShown": {"number": 1, "at": _AT, "token": 1796009223304001, "text": "connected"},
+    "DeadGroupShown": {
+        "queue": "mail",
+        "key": "9d2c5a0e",
+        "type": "send_email",
+        "kind": "ConnectionRefusedError",
+        "message": "no answer from the mail server",
+        "size": 2,
+        "first_at": _AT,
+        "last_at": _LATER,
+    },
+    "PurgeDeadRequest": {"frozen": {"as_of_ms": 1796009223304}} | _WHY,
+    "PurgeRequest": {"frozen": _FROZEN} | _WHY,
+    "PurgeAnswer": {"removed": 12},
+    "Queue": {
+        "name": "mail",
+        "paused": False,
+        "counts": _COUNTS,
+        "oldest_ready_seconds": 0.618,
+        "rate": {"enqueued": 4.2, "completed": 4.1},
+        "limits": {
+            "max_running": 20,
+            "rate_per_second": None,
+            "burst": None,
+            "keep_seconds": None,
+            "keep": None,
+            "dead_keep_seconds": None,
+            "dead_keep": None,
+        },
+        "totals": _TOTALS,
+        "frozen": _FROZEN,
+    },
+    "QueueAction": _WHY,
+    "ConfigureRequest": {"max_running": 20, "rate_per_second": None} | _WHY,
+    "BulkOperationRequest": {
+        "action": "retry",
+        "filter": {"queue": "mail", "type": "send_email"},
+        "rate_per_second": 200,
+        "stop_at_failure_rate": 0.2,
+    }
+    | _WHY,
+    "BulkOperationShown": _OPERATION,
+    "BulkStep": _WHY,
+    "BulkRun": _WHY,
+    "Worker": {
+        "id": "host-1-4711",
+        "host": "host-1",
+        "pid": 4711,
+        "version": "0.1.0",
+        "queues": ["mail", "default"],
+        "types": ["send_email"],
+        "slots": 16,
+        "state": "running",
+        "running_count": 1,
+        "running": [{"id": _ID, "queue": "mail", "type": "send_email", "fence": 1796009223304001, "started_at": _AT}],
+        "rss_bytes": 52428800,
+        "longest_renewal_gap_ms": 12,
+        "started_at": _AT,
+        "last_seen_at": _LATER,
+    },
+    "Version": {"version": "0.1.0", "python": "3.11.9", "environment": "production"},
+    "Stats": {
+        "enqueued": 1010,
+        "processing": 4,
+        "delayed": 1,
+        "completed": 991,
+        "dead": 2,
+        "queues": 1,
+        "paused_queues": 0,
+        "counts": _COUNTS,
+        "totals": _TOTALS,
+        "workers": 1,
+        "slots": 16,
+    },
+    "SystemHealth": {
+        "status": "degraded",
+        "redis": {
+            "version": "7.0.15",
+            "latency_ms": 0.31,
+            "memory_bytes": 1843200,
+            "memory_limit_bytes": None,
+            "clients": 7,
+            "appendonly": True,
+        },
+        "findings": [
+            {"kind": "paused_with_jobs", "detail": "12 jobs wait, and it is paused", "queue": "mail", "worker": None}
+        ],
+        "findings_total": 1,
+    },
+    "ThroughputShown": {
+        "queue": None,
+        "step_seconds": 10,
+        "points": [
+            {
+                "at": _AT,
+                "enqueued": 42,
+                "completed": 41,
+                "failed": 1,
+                "retried": 1,
+                "dead": 0,
+                "recovered": 0,
+                "fenced": 0,
+            }
+        ],
+    },
+    "TypeShown": {
+        "type": "send_email",
+        "completed": 991,
+        "failed": 9,
+        "dead": 2,
+        "wait_ms": _QUANTILES,
+        "run_ms": _QUANTILES,
+    },
+    "LoginRequest": {"username": "ada", "password": "correct horse battery"},
+    "LoginAnswer": _LOGIN,
+    "LoginMethods": {"password": True, "sso": {"enabled": False, "provider": None, "login_url": None}},
+    "ExchangeRequest": {"code": "o7c..."},
+    "PasswordRequest": {"current": "correct horse battery", "new": "battery staple correct"},
+    "Me": _USER | {"expires_at": _LATER},
+    "Account": {
+        "username": "ada",
+        "roles": ["operator"],
+        "origin": "api",
+        "disabled": False,
+        "has_password": True,
+        "created_at": _AT,
+        "changed_at": _AT,
+        "last_login_at": None,
+    },
+    "UserRequest": {"username": "ada", "roles": ["operator"], "password": "correct horse battery"},
+    "UserChangeRequest": {"roles": ["viewer"]} | _WHY,
+    "Session": {
+        "id": "b1946ac92492d234",
+        "created_at": _AT,
+        "last_seen_at": _LATER,
+        "address": "203.0.113.7",
+        "user_agent": "Firefox",
+    },
+    "TokenRequest": {"name": "nightly report", "role": "viewer", "expires_in_seconds": 7776000},
+    "NewTokenAnswer": {"id": "b1946ac92492d234", "token": "lf_...", "created_at": _AT, "expires_at": _LATER},
+    "Token": {
+        "id": "b1946ac92492d234",
+        "name": "nightly report",
+        "kind": "personal",
+        "owner": "ada",
+        "roles": ["viewer"],
+        "permissions": [],
+        "created_at": _AT,
+        "expires_at": _LATER,
+        "last_used_at": None,
+    },
+    "AuditPage": {
+        "items": [
+            {
+                "sequence": 812,
+                "id": "0f8c5a1e",
+                "action": "queue.purge",
+                "target": "mail",
+                "user": "ada",
+                "roles": ["operator"],
+                "credential": "token",
+                "address": "203.0.113.7",
+                "reason": "wrong campaign",
+                "request_id": "624810fb10cc404ca371466c95ef12f4",
+                "began_at": _AT,
+                "ended_at": _AT,
+                "result": "ok",
+                "status": 200,
+                "detail": {"removed": 306},
+            }
+        ],
+        "searched": 420,
+        "total": 9000,
+        "next": None,
+    },
+    "TaskForgeEnqueue": {"type": "echo", "payload": {"hello": "world"}, "priority": 0, "max_retries": 3},
+    "TaskForgeJob": {
+        "id": _ID,
+        "type": "echo",
+        "status": "pending",
+        "priority": 0,
+        "max_retries": 3,
+        "attempts": 0,
+        "created_at": _AT,
+        "payload": {"hello": "world"},
+    },
+}
+
+EVENTS = (
+    'retry: 3000\nevent: start\ndata: {"topics":["queues"],"resumed":false}\n\n'
+    'event: queue\ndata: {"name":"mail","paused":false,"counts":{"ready":12},"totals":{},"limits":{}}\n\n'
+    'id: 3f0a9c1b77d2-1\nevent: synced\ndata: {"at":"2026-11-30T08:00:00.000Z"}\n\n'
+)

@@ -1,6 +1,7 @@
 """Looks over the browser's shoulder: whatever a page should not do fails the story that saw it."""
 
 import pathlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -83,7 +84,7 @@ class Watch:
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning") or self._may_break:
             return
-        if any(f"status of {status}" in message.text for status in self._allowed):
+        if any(re.search(rf"status (of )?{status}\b", message.text) for status in self._allowed):
             return
         self.problems.append(f"console {message.type}: {message.text}")
 

@@ -14,6 +14,11 @@ from leaseforge.settings import flag, one_of, setting
 
 GRPC = "grpc"
 HTTP = "http/protobuf"
+_PACKAGES = (
+    "opentelemetry.sdk",
+    "opentelemetry.exporter.otlp.proto.grpc",
+    "opentelemetry.exporter.otlp.proto.http",
+)
 _SAMPLERS = (
     "always_on",
     "always_off",
@@ -36,10 +41,7 @@ def switch(text: str) -> bool:
 def has_packages() -> bool:
     """Whether what the extra `otel` brings is installed. Imports nothing but a name space."""
     try:
-        return all(
-            find_spec(name) is not None
-            for name in ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.grpc", "opentelemetry.exporter.otlp")
-        )
+        return all(find_spec(name) is not None for name in _PACKAGES)
     except ModuleNotFoundError:
         return False
 

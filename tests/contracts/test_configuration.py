@@ -23,6 +23,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 PACKAGES = (leaseforge, leaseforge_api, leaseforge_auth, leaseforge_cli, leaseforge_console, leaseforge_worker)
 READERS = {
     "leaseforge.settings": "server",
+    "leaseforge.tracing_settings": "server, worker",
     "leaseforge_api.settings": "server",
     "leaseforge_auth.settings": "server",
     "leaseforge_auth.oidc.settings": "server",
@@ -59,13 +60,12 @@ def declarations() -> dict[str, list[Declaration]]:
                 continue
             module = importlib.import_module(module_info.name)
             for cls in vars(module).values():
-                if not dataclasses.is_dataclass(cls) or getattr(cls, "__module__", "") != module.__name__:
+                if not isinstance(cls, type) or not dataclasses.is_dataclass(cls) or cls.__module__ != module.__name__:
                     continue
-                assert isinstance(cls, type)
                 defaults = {field.name: field.default for field in dataclasses.fields(cls)}
                 for name, setting in declared(cls).items():
-                    declaration = Declaration(setting, defaults[name], READERS[module.__name__])
-                    found.setdefault(setting.env, []).append(declaration)
+                    for reader in READERS[module.__name__].split(", "):
+                        found.setdefault(setting.env, []).append(Declaration(setting, defaults[name], reader))
     return found
 
 
@@ -74,7 +74,7 @@ def rows() -> dict[str, Row]:
     found = {}
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if len(cells) == 4 and (name := re.fullmatch(r"`(LEASEFORGE_\w+)`", cells[0])):
+        if len(cells) == 4 and (name := re.fullmatch(r"`((?:LEASEFORGE|OTEL)_\w+)`", cells[0])):
             assert name[1] not in found, f"{name[1]} has two rows"
             found[name[1]] = Row(cells[1], frozenset(cells[2].split(", ")), cells[3].startswith("*secret*"))
     return found
@@ -107,7 +107,8 @@ def test_a_secret_is_a_secret_for_every_reader() -> None:
 
 def test_every_setting_carries_the_prefix_and_explains_itself() -> None:
     for name, declared_by in declarations().items():
-        assert re.fullmatch(r"LEASEFORGE_[A-Z][A-Z_]*[A-Z]", name)
+        # OpenTelemetry's standard names stay what they are.
+        assert re.fullmatch(r"(LEASEFORGE|OTEL)_[A-Z][A-Z_]*[A-Z]", name)
         assert all(len(declaration.setting.help) > 10 for declaration in declared_by)
 
 

@@ -212,6 +212,7 @@ def _console_settings(settings: ServerSettings) -> ConsoleSettings:
         root_path=settings.auth.root_path,
         environment=settings.http.environment,
         secure=settings.auth.is_https,
+        trace_url=settings.http.trace_url,
     )
 
 

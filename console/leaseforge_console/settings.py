@@ -9,10 +9,12 @@ class ConsoleSettings:
 
     `root_path` is the prefix a proxy puts in front ("/jobs", no slash at the end; "" for none): every link, form
     and redirect carries it. `environment` is the word in the badge. `secure` says that browsers come over https, so
-    that the console's cookies are marked Secure.
+    that the console's cookies are marked Secure. `trace_url` is where a trace is shown, with `{trace_id}` in it, "" for
+    nowhere.
     """
 
     version: str
     root_path: str = ""
     environment: str = "development"
     secure: bool = False
+    trace_url: str = ""

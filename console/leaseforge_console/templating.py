@@ -24,7 +24,8 @@ class WithoutIndentation(Extension):
 def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
     """`link("/queues")`, `static("app.css")`, `server("/api/...")`: addresses that carry the installation's prefix.
 
-    `elsewhere(url)` lets an address of another site through, and no other scheme than the web's.
+    `elsewhere(url)` lets an address of another site through, and no other scheme than the web's; `trace(trace_id)` is
+    where a trace is shown, "" where that is not known.
     """
     templates = Environment(
         loader=FileSystemLoader(asset_dir("templates")),
@@ -45,8 +46,11 @@ def environment(settings: ConsoleSettings, static: StaticFiles) -> Environment:
             raise ValueError("a link to another site is https or http")
         return url
 
+    def trace(trace_id: str) -> str:
+        return settings.trace_url.replace("{trace_id}", trace_id)
+
     def server(path: str) -> str:
         return f"{settings.root_path}{path}"
 
-    templates.globals.update(link=link, static=static.url, server=server, elsewhere=elsewhere)
+    templates.globals.update(link=link, static=static.url, server=server, elsewhere=elsewhere, trace=trace)
     return templates

@@ -4,7 +4,7 @@ Nothing here needs OpenTelemetry: a job carries its producer's context whether a
 """
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from leaseforge.limits import MAX_TRACESTATE_BYTES
 
@@ -34,7 +34,7 @@ class TraceContext(NamedTuple):
         return bool(int(self.traceparent[53:55], 16) & _SAMPLED)
 
 
-def is_traceparent(text: object) -> bool:
+def is_traceparent(text: object) -> TypeGuard[str]:
     """Whether `text` is a traceparent in the form of version 00."""
     return isinstance(text, str) and _TRACEPARENT.fullmatch(text) is not None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leaseforge.jobs import Job, JobError, JobState, LogLine, Progress
+from leaseforge.trace_context import TraceContext, is_traceparent
 from leaseforge_console.filters import NOTHING, exact, span
 from leaseforge_console.payloads import Shown, show
 from leaseforge_console.views.asked import Asked
@@ -128,7 +129,7 @@ def build(
         lease_s=(job.lease.expires_at - now).total_seconds() if job.lease else None,
         lease_exact=exact(job.lease.expires_at) if job.lease else "",
         tags=job.tags,
-        trace_id=job.traceparent.split("-")[1] if job.traceparent and job.traceparent.count("-") == 3 else None,
+        trace_id=TraceContext(job.traceparent).trace_id if is_traceparent(job.traceparent) else None,
     )
 
 

@@ -21,6 +21,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(?P<why>.*?) \(byte (?P<byte>\d+)\)$")
 _MARKER = re.compile(rf'"{MASK} (\d{{1,6}})"')
 _AROUND = 40
+_PLAINLY = {"expected '\"'": "a name in double quotes is expected"}
 _ESCAPED_MASK = "".join(f"\\u{ord(character):04x}" for character in MASK)
 
 
@@ -70,7 +71,8 @@ def fault_in(text: str) -> Fault | None:
             why = "The JSON ends too early" if text.strip() else "Nothing was typed"
             return fault_at(text, len(text.rstrip()), why)
         place = len(content[: int(found["byte"])].decode(errors="ignore"))
-        return fault_at(text, place, f"{found['why'][:1].upper()}{found['why'][1:]}")
+        why = _PLAINLY.get(found["why"], found["why"])
+        return fault_at(text, place, f"{why[:1].upper()}{why[1:]}")
     return fault_at(text, 0, too_deep) if is_too_deep(content) else None
 
 

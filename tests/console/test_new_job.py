@@ -49,7 +49,7 @@ async def test_a_whole_form_makes_the_job_it_says(operator: Visitor, store: Stor
     assert job.payload == '{"amount": 12.50,\n "note": "é😀"}'.encode()
     assert (job.options.max_attempts, job.options.timeout_ms) == (0, 30_000)
     assert (job.unique_key, job.tags, job.created_by) == ("order 17", ("vip", "eu"), "operator")
-    assert "No worker serves the queue mail now." in words((await operator.get(answer.headers["location"])).text)
+    assert "the first of the new queue mail" in words((await operator.get(answer.headers["location"])).text)
 
 
 async def test_a_time_is_taken_as_utc(operator: Visitor, store: Store) -> None:
@@ -199,8 +199,12 @@ async def test_a_viewer_finds_no_form(visit: Callable[[Role], Any], store: Store
 
 async def test_a_worker_that_does_not_know_the_type_is_told_about(operator: Visitor, store: Store) -> None:
     await report_worker(store, "w1")
+    for queue in ("default", "mail"):
+        await store.run(operations.enqueue(new_job("echo", queue=queue)))
 
-    _, answer = await fill(operator, queue="default", type="unheard_of")
+    _, unknown = await fill(operator, queue="default", type="unheard_of")
+    told = words((await operator.get(unknown.headers["location"])).text)
+    _, unserved = await fill(operator, queue="mail")
 
-    page = words((await operator.get(answer.headers["location"])).text)
-    assert "No worker of default knows the type unheard_of now." in page
+    assert "No worker of default knows the type unheard_of now." in told
+    assert "No worker serves the queue mail now." in words((await operator.get(unserved.headers["location"])).text)

@@ -63,6 +63,7 @@ async def make_job(
         job = view.job_from(typed, created_by=identity_of(request).username)
         if fault is not None:
             raise BadInput([])
+        before = await read_snapshot(store)
         enqueued = await store.run(operations.enqueue(job))
     except BadInput as error:
         problems = {name: told for name, told in by_field(error).items() if name != "payload"}
@@ -75,7 +76,7 @@ async def make_job(
     is_new = enqueued.answer is Answer.CREATED
     log.info(events.JOB_ENQUEUED, job_id=enqueued.id, queue=enqueued.queue, created=is_new)
     live.nudge()
-    told = view.told(job, enqueued.id, await read_snapshot(store), is_new=is_new)
+    told = view.told(job, enqueued.id, before, is_new=is_new)
     if identity_of(request).can(Permission.JOBS_READ):
         return console.go(request, f"/console/jobs/{enqueued.id}", Flash("good", told))
     # A producer has no page of the job to go to.

@@ -162,14 +162,16 @@ def fault_of(payload: str) -> Fault | None:
 
 
 def told(job: NewJob, job_id: str, snapshot: Snapshot, *, is_new: bool) -> str:
-    """What became of it, and what will not become of it as things are."""
+    """What became of it, and what will not become of it as things are; `snapshot` was read before it was stored."""
     if not is_new:
         holder = " or the job shown here holds its unique key" if job.unique_key else ""
         return f"Not submitted again: it was submitted already{holder}."
     serving = snapshot.workers_of(job.queue)
     queue = next((queue for queue in snapshot.queues if queue.name == job.queue), None)
     waits = "is scheduled" if job.delay_ms or job.at else "is ready"
-    if queue is not None and queue.paused:
+    if queue is None:
+        return f"Submitted: job {job_id[:8]} {waits}, the first of the new queue {job.queue}."
+    if queue.paused:
         return f"Submitted: job {job_id[:8]} {waits}. The queue {job.queue} is paused."
     if not serving:
         return f"Submitted: job {job_id[:8]} {waits}. No worker serves the queue {job.queue} now."

@@ -1,5 +1,6 @@
 """Dead letters: groups first, then the jobs of one; retry and delete of one, and purge."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import structlog
@@ -23,12 +24,15 @@ from leaseforge_console.console import Console, ConsoleRequest, Place, identity_
 from leaseforge_console.filters import plural
 from leaseforge_console.live import Live, Topic, read_snapshot
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.saved_views import list_tools
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import dead as view
 from leaseforge_console.views import job as job_view
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked
+from leaseforge_console.views.chosen import JobList
 from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.list_tools import wanted
 from leaseforge_console.views.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -45,8 +49,8 @@ async def load_groups(store: Store, snapshot: Snapshot, queue: str, offset: int)
 
 async def load_jobs(store: Store, snapshot: Snapshot, asked: Asked) -> tuple[Found, DeadGroup | None]:
     """One page of the jobs, newest first, and the group they are of."""
-    wanted = asked.filter((JobState.DEAD,), snapshot.now, by_end=True)
-    found = await store.run(search(wanted, place=asked.place or None, limit=listing.PAGE_SIZE))
+    dead = wanted(JobList.DEAD, asked, snapshot.now)
+    found = await store.run(search(dead, place=asked.place or None, limit=listing.PAGE_SIZE))
     return found, await store.run(reads.group(asked.queue, asked.group)) if asked.group else None
 
 
@@ -83,7 +87,8 @@ async def show_groups(
     """Dead jobs by kind of error."""
     offset = _bounded(offset)
     snapshot = await read_snapshot(store)
-    page = view.groups(await load_groups(store, snapshot, asked.queue, offset), asked, snapshot)
+    built = view.groups(await load_groups(store, snapshot, asked.queue, offset), asked, snapshot)
+    page = replace(built, tools=await list_tools(request, store, JobList.DEAD, Asked(queue=asked.queue)))
     return console.page(request, "pages/dead/groups.html", page, _groups_place(asked, offset), snapshot=snapshot)
 
 
@@ -97,7 +102,8 @@ async def show_jobs(
     """Dead jobs one by one: of a group, or of any kind."""
     snapshot = await read_snapshot(store)
     found, group = await load_jobs(store, snapshot, asked)
-    page = view.jobs(found, group, asked, snapshot)
+    built = view.jobs(found, group, asked, snapshot)
+    page = replace(built, tools=await list_tools(request, store, JobList.DEAD, asked))
     return console.page(request, "pages/dead/jobs.html", page, _jobs_place(asked), snapshot=snapshot)
 
 

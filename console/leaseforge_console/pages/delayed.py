@@ -1,5 +1,6 @@
 """Jobs that wait for their time: a start their producer chose, or the end of a backoff; promote and cancel one."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import structlog
@@ -10,7 +11,6 @@ from litestar.params import Body, FromPath
 
 from leaseforge import events, operations, reads
 from leaseforge.answers import Answer
-from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.searching import Found, search
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
@@ -18,12 +18,15 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.live import Live, Topic, read_snapshot
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.saved_views import list_tools
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import delayed as view
 from leaseforge_console.views import job as job_view
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked
+from leaseforge_console.views.chosen import JobList
 from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.list_tools import wanted
 from leaseforge_console.views.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -33,10 +36,9 @@ ASKED = {"asked": Provide(asked_jobs)}
 
 async def load(store: Store, snapshot: Snapshot, asked: Asked) -> Found:
     """One page of what waits, the job that is due first first."""
-    if asked.group or (asked.state and asked.state not in view.DELAYED):
-        raise BadInput([FieldProblem("state", f"must be one of {', '.join(view.DELAYED)}")])
-    wanted = asked.filter(view.DELAYED, snapshot.now)
-    return await store.run(search(wanted, place=asked.place or None, limit=listing.PAGE_SIZE))
+    return await store.run(
+        search(wanted(JobList.DELAYED, asked, snapshot.now), place=asked.place or None, limit=listing.PAGE_SIZE)
+    )
 
 
 def watched(asked: Asked) -> Watched:
@@ -57,7 +59,8 @@ async def show_delayed(
 ) -> Response[str]:
     """A page of the jobs that wait for their time."""
     snapshot = await read_snapshot(store)
-    page = view.build(await load(store, snapshot, asked), asked, snapshot)
+    built = view.build(await load(store, snapshot, asked), asked, snapshot)
+    page = replace(built, tools=await list_tools(request, store, JobList.DELAYED, asked))
     return console.page(request, "pages/delayed/index.html", page, _place(asked), snapshot=snapshot)
 
 

@@ -1,12 +1,11 @@
 """All jobs, narrowed by queue, state, type, tag, words of the error and time, as the address says."""
 
+from dataclasses import replace
 from typing import Any
 
 from litestar import Response, get
 from litestar.di import NamedDependency, Provide
 
-from leaseforge.filters import ALL_STATES
-from leaseforge.jobs import JobState
 from leaseforge.searching import Found, search
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
@@ -14,10 +13,13 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place
 from leaseforge_console.live import Topic, read_snapshot
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.saved_views import list_tools
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import jobs as view
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked
+from leaseforge_console.views.chosen import JobList
+from leaseforge_console.views.list_tools import wanted
 from leaseforge_console.views.snapshot import Snapshot
 
 ASKED = {"asked": Provide(asked_jobs)}
@@ -25,9 +27,9 @@ ASKED = {"asked": Provide(asked_jobs)}
 
 async def load(store: Store, snapshot: Snapshot, asked: Asked) -> Found:
     """One page of the jobs."""
-    states = (JobState.DEAD,) if asked.group else ALL_STATES
-    wanted = asked.filter(states, snapshot.now)
-    return await store.run(search(wanted, place=asked.place or None, limit=listing.PAGE_SIZE))
+    return await store.run(
+        search(wanted(JobList.JOBS, asked, snapshot.now), place=asked.place or None, limit=listing.PAGE_SIZE)
+    )
 
 
 def watched(asked: Asked) -> Watched:
@@ -48,7 +50,8 @@ async def show_jobs(
 ) -> Response[str]:
     """A page of the jobs that match."""
     snapshot = await read_snapshot(store)
-    page = view.build(await load(store, snapshot, asked), asked, snapshot)
+    built = view.build(await load(store, snapshot, asked), asked, snapshot)
+    page = replace(built, tools=await list_tools(request, store, JobList.JOBS, asked))
     return console.page(request, "pages/jobs/index.html", page, _place(asked), snapshot=snapshot)
 
 

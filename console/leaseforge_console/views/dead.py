@@ -14,6 +14,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
 from leaseforge_console.views.chosen import Choice, JobList, Selection, choices, fields, selection
+from leaseforge_console.views.list_tools import ListTools
 from leaseforge_console.views.queues import TYPED_ABOVE, TYPED_WORD
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.tables import Pages
@@ -64,6 +65,7 @@ class Groups:
     rows: tuple[GroupRow, ...]
     pages: Pages
     purge_path: str
+    tools: ListTools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Jobs:
     selection: Selection
     is_narrowed: bool
     back: str
+    tools: ListTools | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
 from leaseforge_console.views.chosen import JobList, Selection, selection
 from leaseforge_console.views.jobs import StateTab, tabs
+from leaseforge_console.views.list_tools import ListTools
 from leaseforge_console.views.queue import told_when
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -29,6 +30,7 @@ class Delayed:
     selection: Selection
     is_narrowed: bool
     state: str
+    tools: ListTools | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
 from leaseforge_console.views.chosen import JobList, Selection, selection
+from leaseforge_console.views.list_tools import ListTools
 from leaseforge_console.views.queue import TABS
 from leaseforge_console.views.snapshot import Snapshot
 
@@ -46,6 +47,7 @@ class Jobs:
     selection: Selection
     is_narrowed: bool
     state: str
+    tools: ListTools | None = None
 
 
 def build(found: Found, asked: Asked, snapshot: Snapshot) -> Jobs:

@@ -47,6 +47,7 @@ def lived(line: LiveQueue) -> LiveQueue:
         max_attempts=1,
         tags=("t",),
         traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01",
+        tracestate="vendor=1",
         created_by="me",
         unique_key="only",
         idempotency_key="once",

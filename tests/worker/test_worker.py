@@ -346,7 +346,7 @@ async def test_quiet_resume_and_stop_reach_the_worker(store: Store, redis_url: s
         assert await store.run(operations.command_worker(worker.run_id, command))
 
     async with a_worker(redis_url, *DEMO, lease_s=0.6) as worker:
-        await eventually(lambda: worker.state is WorkerState.RUNNING)
+        await until(lambda: the_worker(store, worker.run_id))  # Redis knows whom it is for
         await tell(worker, "quiet")
         await eventually(lambda: worker.state is WorkerState.QUIET)
         [job_id] = await enqueue(store, new_job("echo", 1))

@@ -185,6 +185,10 @@ def photograph(
         "account": "/account",
         "audit": "/audit",
         **{name: f"/jobs/{job_id}" for name, job_id in jobs.items()},
+        "job-edit": f"/jobs/{jobs['job-dead']}/edit",
+        "job-cancel": f"/jobs/{jobs['job-running']}/cancel",
+        "job-reveal": f"/jobs/{jobs['job-dead']}/reveal",
+        "new-job": f"/jobs/new?like={jobs['job-completed']}",
     }
     for name, path in pages.items():
         console.open(path)

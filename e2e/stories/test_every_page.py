@@ -35,7 +35,8 @@ def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Prod
     console = visit(width=width)
     states = [f"/queues/shown?state={state.value}" for state in JobState]
     lists = ["/jobs", "/delayed", "/dead", "/dead/jobs", "/dead/jobs?type=none", "/dead/purge", f"/dead/{dead}/delete"]
-    jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}"]
+    jobs = [f"/jobs/{dead}", f"/jobs/{done}", f"/jobs/{running}", f"/jobs/{running}/cancel", f"/jobs/{done}/requeue"]
+    jobs += [f"/jobs/{dead}/edit", f"/jobs/{dead}/reveal", "/jobs/new", f"/jobs/new?like={dead}"]
     worker = running_worker(product)
     figures = [
         "/metrics",

@@ -18,7 +18,7 @@ def test_submitted_stopped_run_again_mended_and_revealed(visit: Callable[..., Co
     console.open("/jobs/new")
     page.get_by_label("Queue", exact=True).fill("plain-hand")
     page.get_by_label("Type").fill("sleep")
-    page.get_by_label("Payload, JSON").fill('{"duration_ms": 600000, "token": "tok_4242"}')
+    page.get_by_label("Payload, JSON").fill('{"duration_ms": 600000}')
     page.get_by_role("button", name="Submit the job").click()
     console.expect_told("Submitted: job")
     job_id = page.url.rpartition("/")[2]
@@ -50,12 +50,12 @@ def test_submitted_stopped_run_again_mended_and_revealed(visit: Callable[..., Co
     console.expect_told("Put back with the new payload")
     wait_for_state(product, broken, JobState.COMPLETED)
 
-    [later] = enqueue(product, "plain-hand", delay_ms=3_600_000)
+    [later] = enqueue(product, "plain-hand", payload={"token": "tok_4242"}, delay_ms=3_600_000)
     console.open(f"/jobs/{later}")
     page.get_by_role("button", name="Run now", exact=True).click()
     console.expect_told("Ready to run")
     wait_for_state(product, later, JobState.COMPLETED)
-    console.open(f"/jobs/{job_id}/reveal")
+    console.open(f"/jobs/{later}/reveal")
     page.get_by_label("Reason").fill("ticket 17")
     page.get_by_role("button", name="Reveal and write it down").click()
     expect(page.locator("#payload")).to_contain_text("tok_4242")

@@ -171,7 +171,7 @@ async def test_a_payload_that_is_no_json_can_be_mended(operator: Visitor, store:
     preview = await edit(operator, job_id, lambda text: text.replace(",}", "}"))
     await send(operator, job_id, preview.text)
 
-    assert (await job_of(store, job_id)).payload == b'{"to": "ada"}'
+    assert (await job_of(store, job_id)).payload == b'{"to":"ada"}'
 
 
 async def test_the_way_back_keeps_what_was_typed(operator: Visitor, store: Store) -> None:

@@ -24,6 +24,7 @@ from leaseforge_console.console import Console, ConsoleRequest, Place, identity_
 from leaseforge_console.filters import plural
 from leaseforge_console.live import Live, Topic, read_snapshot
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.moved_on import carried_out
 from leaseforge_console.pages.saved_views import list_tools
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import dead as view
@@ -117,7 +118,7 @@ async def retry_dead(
     data: Annotated[job_view.ActionSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Dead -> ready, with fresh budgets; sent twice it is done once. The list stays on screen."""
-    answer = await store.run(operations.retry(job_id, operation=data.operation))
+    answer = await carried_out(store, job_id, operations.retry(job_id, operation=data.operation), undone="put back")
     log.info(events.JOB_REPLAYED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     done_before = answer is Answer.ALREADY_DONE
@@ -146,7 +147,7 @@ async def delete_dead(
 ) -> Response[Any]:
     """Removes the dead job with its history; one that is not dead any more is refused."""
     job = await store.run(reads.job(job_id))
-    await store.run(operations.delete(job_id, only=(JobState.DEAD,)))
+    await carried_out(store, job_id, operations.delete(job_id, only=(JobState.DEAD,)), undone="deleted")
     log.info(events.JOB_DELETED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     back = console.after_confirmation(request, "/console/dead/jobs" + Asked(queue=job.queue).query())

@@ -18,6 +18,7 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
 from leaseforge_console.live import Live, Topic, read_snapshot
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.moved_on import carried_out
 from leaseforge_console.pages.saved_views import list_tools
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import delayed as view
@@ -75,7 +76,8 @@ async def promote_job(
 ) -> Response[Any]:
     """Lets the job run now, behind what is ready at its priority already; sent twice it is done once."""
     # The verb is part of the name: the same revision may be offered for another action, too.
-    answer = await store.run(operations.promote(job_id, operation=f"promote-{data.operation}"))
+    action = operations.promote(job_id, operation=f"promote-{data.operation}")
+    answer = await carried_out(store, job_id, action, undone="promoted")
     log.info(events.JOB_PROMOTED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     short = job_id[:8]
@@ -105,7 +107,8 @@ async def cancel_job(
 ) -> Response[Any]:
     """Cancels the job while it waits; one that runs or has ended is refused."""
     operation = f"cancel-{data.operation}"
-    answer = await store.run(operations.cancel(job_id, operation=operation, only=view.DELAYED))
+    action = operations.cancel(job_id, operation=operation, only=view.DELAYED)
+    answer = await carried_out(store, job_id, action, undone="cancelled")
     log.info(events.JOB_CANCEL_ASKED, job_id=job_id, user=identity_of(request).username)
     live.nudge()
     done_before = answer is Answer.ALREADY_DONE

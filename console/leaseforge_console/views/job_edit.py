@@ -9,7 +9,7 @@ from datetime import datetime
 from leaseforge.jobs import Job, JobState
 from leaseforge_auth.masking import is_json
 from leaseforge_console.filters import size
-from leaseforge_console.json_text import Fault, fault_in, pretty, restored, with_markers, without_new_secrets
+from leaseforge_console.json_text import Fault, compact, fault_in, pretty, restored, with_markers, without_new_secrets
 from leaseforge_console.payloads import masked_words, visible
 from leaseforge_console.views.changes import Changes, changes
 from leaseforge_console.views.job_asks import standing
@@ -114,7 +114,7 @@ def edited(job: Job, text: str) -> Edited:
     if fault:
         return Edited(b"", fault)
     # Another layout of the same JSON is no change.
-    return Edited(whole.encode(), None, was_json and pretty(text) == pretty(marked))
+    return Edited(compact(whole).encode(), None, was_json and pretty(text) == pretty(marked))
 
 
 def preview(job: Job, text: str, done: Edited) -> Preview:

@@ -22,7 +22,7 @@ from leaseforge_api.coalescing import Coalescing
 from leaseforge_api.edge import Edge
 from leaseforge_api.event_feed import EventFeed
 from leaseforge_api.event_stream import Standing
-from leaseforge_api.metrics import ServerMeters
+from leaseforge_api.metrics import Scrapes, ServerMeters
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.queries import check_query
 from leaseforge_api.routes import (
@@ -152,7 +152,7 @@ def create_app(
             "store": _always(connected),
             "coalescing": _always(coalescing),
             "bulk_bell": _always(bell),
-            "meters": _always(meters),
+            "scrapes": _always(Scrapes(connected, meters)),
             "accounts": _always(services.accounts),
             "sessions": _always(services.sessions),
             "sso": _always(services.sso),

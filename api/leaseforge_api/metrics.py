@@ -1,5 +1,6 @@
 """A server's page for Prometheus: the installation's figures, which all servers share, and this process's own."""
 
+import asyncio
 from collections.abc import Iterator
 
 from prometheus_client.core import Metric
@@ -10,7 +11,7 @@ from leaseforge.store import Store
 from leaseforge_api.metrics_http import HttpMeters
 from leaseforge_api.metrics_installation import read_installation
 
-__all__ = ["CONTENT_TYPE", "ServerMeters", "exposition"]
+__all__ = ["CONTENT_TYPE", "Scrapes", "ServerMeters"]
 
 
 class ServerMeters:
@@ -26,7 +27,25 @@ class ServerMeters:
         yield from self.http.families()
 
 
-async def exposition(store: Store, meters: ServerMeters) -> bytes:
-    """The whole page. What cannot be read is left out, never shown as 0. Raises StoreUnavailable."""
-    installation = await read_installation(store)
-    return page([*installation, *meters.families()])
+class Scrapes:
+    """Answers scrapes. Those that come while Redis is being read share what is read: many cost it no more than one."""
+
+    def __init__(self, store: Store, meters: ServerMeters) -> None:
+        self._store = store
+        self._meters = meters
+        self._reading: asyncio.Task[list[Metric]] | None = None
+
+    async def page(self) -> bytes:
+        """The whole page. What cannot be read is left out, never shown as 0. Raises StoreUnavailable."""
+        reading = self._reading
+        if reading is None:
+            reading = self._reading = asyncio.create_task(read_installation(self._store))
+            reading.add_done_callback(self._read)
+        # Whoever hangs up takes nothing away from the others.
+        installation = await asyncio.shield(reading)
+        return page([*installation, *self._meters.families()])
+
+    def _read(self, reading: asyncio.Task[list[Metric]]) -> None:
+        self._reading = None
+        if not reading.cancelled():
+            reading.exception()  # nobody may be left to be told

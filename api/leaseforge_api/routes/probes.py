@@ -10,7 +10,7 @@ from litestar.params import SkipValidation
 from leaseforge.errors import StoreError
 from leaseforge.metrics_token import is_bearer
 from leaseforge.store import Store
-from leaseforge_api.metrics import CONTENT_TYPE, ServerMeters, exposition
+from leaseforge_api.metrics import CONTENT_TYPE, Scrapes
 from leaseforge_api.schemas.system import Alive, Health
 from leaseforge_api.settings import ServerSettings
 from leaseforge_auth.errors import NotAuthenticated
@@ -41,8 +41,7 @@ async def ready(store: NamedDependency[Store]) -> Response[Health]:
 @get("/metrics", **public())
 async def metrics(
     request: Request[Any, Any, Any],
-    store: NamedDependency[Store],
-    meters: NamedDependency[SkipValidation[ServerMeters]],
+    scrapes: NamedDependency[SkipValidation[Scrapes]],
     server_settings: NamedDependency[SkipValidation[ServerSettings]],
 ) -> Response[bytes]:
     """Figures of the whole installation, read from Redis now, and of this process; 503 if Redis cannot be read.
@@ -52,7 +51,7 @@ async def metrics(
     token = server_settings.http.metrics_token
     if token and not is_bearer(request.headers.get("authorization"), token):
         raise NotAuthenticated("metrics are for those who send the token of LEASEFORGE_METRICS_TOKEN")
-    return Response(await exposition(store, meters), media_type=CONTENT_TYPE)
+    return Response(await scrapes.page(), media_type=CONTENT_TYPE)
 
 
 async def _health(store: Store, word: str) -> Response[Health]:

@@ -42,6 +42,18 @@ def dead_job(product: Product, queue: str, *, payload: Any = None) -> str:
     return job_id
 
 
+def dead_jobs(product: Product, queue: str, number: int, *, message: str = "no answer from pay.example") -> list[str]:
+    """Jobs that failed for good, all alike; needs a worker."""
+    ids = enqueue(product, queue, count=number, type="fail", payload={"message": message}, max_attempts=1)
+    eventually_sync(lambda: count(product, queue, JobState.DEAD) >= number, within_s=60.0, every_s=0.1)
+    return ids
+
+
+def states(product: Product, ids: Sequence[str]) -> list[JobState]:
+    """What state each of the jobs is in."""
+    return [product.store.run(reads.job(job_id)).state for job_id in ids]
+
+
 def pause(product: Product, queues: Sequence[str]) -> None:
     """Pauses queues that exist."""
     for queue in queues:

@@ -1,5 +1,6 @@
 """The whole product as an installation runs it: Redis, server process, worker processes."""
 
+import json
 import os
 import secrets
 import signal
@@ -15,8 +16,14 @@ from tests.support import Process, eventually_sync, free_port, start_server
 
 ADMIN = ("admin", "an operator's long password")
 VIEWER = ("vera", "a viewer's long password")
+OPERATOR = ("anna", "an operator's own password")
 _LEASEFORGE = Path(sys.executable).with_name("leaseforge")
-_USERS = f'[{{"username": "{VIEWER[0]}", "roles": ["viewer"], "password": "{VIEWER[1]}"}}]'
+_USERS = json.dumps(
+    [
+        {"username": VIEWER[0], "roles": ["viewer"], "password": VIEWER[1]},
+        {"username": OPERATOR[0], "roles": ["operator"], "password": OPERATOR[1]},
+    ]
+)
 
 
 @dataclass

@@ -16,7 +16,7 @@
     const page = byId("pick-page");
     page.checked = rows.length > 0 && ticked === rows.length;
     page.indeterminate = ticked > 0 && ticked < rows.length;
-    const words = all?.checked ? byId("pick-all-words").textContent : ticked ? `${ticked} ticked` : "Nothing ticked";
+    const words = all?.checked ? "" : ticked ? `${ticked} ticked` : "Nothing ticked";
     tell(byId("picked"), words);
     bar.dataset.some = ticked ? "yes" : "no";
     for (const button of bar.querySelectorAll("[data-word]")) {

@@ -53,10 +53,12 @@ class StateBadge:
     icon: str
 
 
-def state_badge(state: BulkState) -> StateBadge:
-    """The badge of a state."""
+def state_badge(operation: BulkOperation) -> StateBadge:
+    """The badge of an operation's state."""
+    state = operation.state
     tone, icon = _LOOKS[state]
-    return StateBadge(_STATE_WORDS.get(state, state.value), tone, icon)
+    dropped = state is BulkState.ABORTED and not operation.run
+    return StateBadge("dropped" if dropped else _STATE_WORDS.get(state, state.value), tone, icon)
 
 
 def noun(order: BulkOrder) -> str:

@@ -144,7 +144,7 @@ def build(
         done=verb.done,
         jobs=jobs_of(operation),
         left_jobs=plural(counts.total - counts.taken, "job"),
-        badge=state_badge(operation.state),
+        badge=state_badge(operation),
         state=operation.state,
         needs=tuple(sorted(permissions_for(order))),
         by=order.created_by,

@@ -86,7 +86,7 @@ def row(operation: BulkOperation, now: datetime) -> OperationRow:
         path=f"/operations/{operation.id}",
         title=title(operation),
         scope=scope_line(operation.order),
-        badge=state_badge(operation.state),
+        badge=state_badge(operation),
         user=operation.order.created_by,
         at=operation.created_at,
         progress=far,

@@ -57,7 +57,7 @@ def document(schema: dict[str, Any], *, root_path: str = "") -> dict[str, Any]:
     schemas = {name: schemas[name] for name in sorted(_needed(paths, schemas))}
     problems = {
         f"Problem{status}": {"description": said, "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_REF}Problem"}}}}
-        for status, said in (_PROBLEMS | {"Other": "Any other problem"}).items()
+        for status, said in {**_PROBLEMS, "Other": "Any other problem"}.items()
     }
     components = schema["components"] | {"schemas": schemas, "responses": problems}
     whole = schema | {"servers": [{"url": root_path or "/"}], "paths": paths, "components": components}

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -167,7 +167,7 @@ async def test_a_stream_goes_on_where_it_was_cut_off(running: Running, store: St
         assert len(listener.data("job")) == 2
         assert {one["name"] for one in listener.data("queue")} == {"reports"}
 
-    feed = running.app.dependencies["event_feed"].dependency()
+    feed: EventFeed = cast(Any, running.app.dependencies["event_feed"]).dependency()
     run = last.partition("-")[0]
     for unknown in ("another-1", f"{run}-99999", f"{run}-\u00b2", f"{run}--1", run, "", "x" * 9_000):
         assert feed.number_of(unknown) == 0

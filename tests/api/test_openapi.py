@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it ships no types; the schema test brings it
 import pytest
 
 from leaseforge.store import Store

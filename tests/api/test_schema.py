@@ -73,7 +73,7 @@ class Admin:
         """Runs schemathesis; what it finds is the test's failure."""
         document = Path(self.server.output_file).with_name("openapi.json")
         document.write_text(json.dumps(self.call("GET", "/api/openapi.json")), encoding="utf-8")
-        argv = [SCHEMATHESIS, "run", document, "--url", f"http://127.0.0.1:{self.port}"]
+        argv: list[str | Path] = [SCHEMATHESIS, "run", document, "--url", f"http://127.0.0.1:{self.port}"]
         argv += ["--header", f"Authorization: Bearer {self.token}", "--checks", "all", "--no-color"]
         argv += [word for pair in LEFT_OUT for word in pair]
         argv += ["--generation-database", "none", "--request-timeout", "20", *options]

@@ -15,7 +15,7 @@ from leaseforge import bulk, bulk_calls, bulk_work, events, limits, statistics
 from leaseforge.answers import Answer
 from leaseforge.bell import Bell
 from leaseforge.bulk_calls import OFFICE
-from leaseforge.bulk_pace import FailureWatch, Pace
+from leaseforge.bulk_pace import Breath, FailureWatch, Pace
 from leaseforge.bulk_records import BulkOperation, BulkState, count_fields, found_fields, operation_from
 from leaseforge.bulk_work import Work
 from leaseforge.errors import BulkNotPossible, LeaseforgeError, ScriptFault
@@ -60,6 +60,8 @@ class _Hand:
         self.work = work
         self.run = work.operation.run
         self.pace = Pace(order.rate_per_second, now)
+        self.breath = Breath()
+        self.counting = Breath(limits.OPERATION_CHUNK)
         known = work.counts()
         self.watch = FailureWatch(order.stop_at_failure_rate, well=known.well, again=known.again)
         self.taken_up_at = now
@@ -142,8 +144,12 @@ class BulkRunner:
 
     async def _collect(self, hand: _Hand) -> float:
         began, work = self._clock(), hand.work
-        while self._clock() - began < SLICE_S:
-            word = await self._store.run(bulk_work.collect(work, term=self._term, most=self._most))
+        while (now := self._clock()) - began < SLICE_S:
+            await asyncio.sleep(hand.counting.wait_s(now))
+            asked_at = self._clock()
+            plan = bulk_work.collect(work, term=self._term, most=self._most, look=hand.counting.chunk)
+            word = await self._store.run(plan)
+            hand.counting.took((now := self._clock()) - asked_at, now)
             if word == bulk_work.OVER:
                 await self._be_ready(hand)
                 return BUSY_S
@@ -175,8 +181,11 @@ class BulkRunner:
             if (wait_s := hand.pace.wait_s(now)) > 0:
                 await self._note_now_and_then(hand, now)
                 return wait_s
-            word, taken = await self._store.run(bulk_work.act(work, queue, term=self._term, limit=hand.pace.chunk))
-            hand.pace.took(taken, now)
+            await asyncio.sleep(hand.breath.wait_s(now))
+            asked_at, chunk = self._clock(), min(hand.pace.chunk, hand.breath.chunk)
+            word, taken = await self._store.run(bulk_work.act(work, queue, term=self._term, limit=chunk))
+            hand.pace.took(taken, asked_at)
+            hand.breath.took((answered_at := self._clock()) - asked_at, answered_at)
             if word == bulk_work.GONE:
                 await self._note(hand, BulkState.RUNNING, BulkState.FAILED, error="what was written down is gone")
                 return 0.0

@@ -2,6 +2,11 @@
 
 CHUNK = 50
 """Jobs taken in one call at most: 2 ms of Redis' time, in which it serves nobody else."""
+REST = 2.0
+"""So many times as long as the last call took is waited before the next one: a bulk operation has a third of Redis."""
+MOST_REST_S = 0.1
+LONG_S = 0.01
+"""A call that took longer is followed by smaller ones."""
 SAVED_UP_S = 0.1
 """Time a runner that came late may make up for."""
 ENOUGH = 20
@@ -29,6 +34,35 @@ class Pace:
     def took(self, jobs: int, now: float) -> None:
         """Jobs were taken, whatever came of them."""
         self._next = max(self._next, now - SAVED_UP_S) + jobs / self._rate
+
+
+class Breath:
+    """Leaves Redis to others between two calls, the longer the slower it answers; and asks it for less at a time then.
+
+    What a call took is seen from here: it has in it how long it waited for others.
+    """
+
+    def __init__(self, chunk: int = CHUNK) -> None:
+        self._most = chunk
+        self._chunk = chunk
+        self._free_at = 0.0
+
+    @property
+    def chunk(self) -> int:
+        """Jobs a call may be about."""
+        return self._chunk
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until the next call may be sent."""
+        return max(0.0, self._free_at - now)
+
+    def took(self, seconds: float, now: float) -> None:
+        """A call was answered just now."""
+        self._free_at = now + min(MOST_REST_S, REST * seconds)
+        if seconds > LONG_S:
+            self._chunk = max(self._most // 10, self._chunk // 2)
+        else:
+            self._chunk = min(self._most, self._chunk + self._most // 10)
 
 
 class FailureWatch:

@@ -60,10 +60,10 @@ OVER = "over"
 GONE = "not_found"
 
 
-def collect(work: Work, *, term: int, most: int) -> Plan[str]:
+def collect(work: Work, *, term: int, most: int, look: int = limits.OPERATION_CHUNK) -> Plan[str]:
     """One step of writing jobs down: ok, already_done, fenced; OVER when there is nothing left to look at.
 
-    `most` jobs at most: then the operation is cut.
+    `most` jobs at most: then the operation is cut. `look` jobs are looked at, or as many named ones as go together.
     """
     operation, wanted = work.operation, work.operation.order.filter
     stages = _stages(operation)
@@ -98,7 +98,7 @@ def collect(work: Work, *, term: int, most: int) -> Plan[str]:
             term=term,
             step=part.step,
             as_of_ms=operation.as_of_ms,
-            limit=limits.OPERATION_CHUNK,
+            limit=look,
             most=left,
             wanted=_wanted(operation),
         )

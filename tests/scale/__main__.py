@@ -1,9 +1,9 @@
-"""A million jobs and more on a server of its own, measured: `python -m tests.scale engine|lists [embedded|redis]`.
+"""A million jobs on a server of its own, measured: `python -m tests.scale engine|lists|retry [embedded|redis]`.
 
-`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. Each prints
-a table and keeps it in bench/results. They take some minutes and 1 to 2 GiB; `small` goes through with thousands.
-`--url redis://...` takes a server that is there, and fills it if it is empty; `--only TEXT` leaves out what does not
-have the text in its name.
+`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. `retry`: a
+bulk retry of 100,000 jobs while they are used, and while its server is killed. Each prints a table and keeps it in
+bench/results. They take some minutes and 1 to 2 GiB; `small` goes through with thousands. `--url redis://...` takes a
+server that is there, and fills it if it is empty; `--only TEXT` leaves out what does not have the text in its name.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 import redis
 
 from leaseforge.store import connect_sync
-from tests.scale import lists
+from tests.scale import lists, retrying
 from tests.scale.populating import Population
 from tests.scale.scenario import SMALL, Scenario, Size
 from tests.scale.stage import staged
@@ -64,6 +64,16 @@ def measure_lists(
     return rows
 
 
+def measure_retry(
+    server: str, size: retrying.Size, *, url: str | None = None, results: Path = RESULTS
+) -> list[retrying.Stretch]:
+    """Retries 100,000 jobs under use, twice, and keeps what was measured."""
+    with staged(server, size.population(), url=url) as stage:
+        rows = retrying.measure(stage, size)
+    keep(f"scale-retry-{server}", results, {"jobs": size.jobs, "rate": size.rate}, rows)
+    return rows
+
+
 def keep(name: str, results: Path, what: dict[str, Any], rows: Sequence[Any]) -> None:
     """Writes a table with where and when it was measured."""
     results.mkdir(parents=True, exist_ok=True)
@@ -80,17 +90,20 @@ def keep(name: str, results: Path, what: dict[str, Any], rows: Sequence[Any]) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.scale", description=__doc__)
-    parser.add_argument("what", choices=("engine", "lists"))
+    parser.add_argument("what", choices=("engine", "lists", "retry"))
     parser.add_argument("server", nargs="?", choices=("embedded", "redis"), default="embedded")
     parser.add_argument("small", nargs="?", choices=("small",))
     parser.add_argument("--url")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
     parser.add_argument("--pages", type=int, default=lists.PAGES, help="how far a list is walked through")
+    parser.add_argument("--rate", type=int, default=10_000, help="jobs a second a bulk retry may take")
     parser.add_argument("--queues", type=int, default=20)
     parser.add_argument("--workers", type=int, default=20)
     asked = parser.parse_args()
     if asked.what == "engine":
         measure(asked.server, SMALL if asked.small else Size())
+    elif asked.what == "retry":
+        measure_retry(asked.server, retrying.SMALL if asked.small else retrying.Size(rate=asked.rate), url=asked.url)
     else:
         population = FEW if asked.small else Population(queues=asked.queues, workers=asked.workers)
         measure_lists(asked.server, population, url=asked.url, only=asked.only, pages=asked.pages)

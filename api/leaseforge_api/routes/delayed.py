@@ -5,14 +5,14 @@ from litestar import Router, delete, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, JSONBody
 
-from leaseforge import events, operations, reads
+from leaseforge import events, operations
 from leaseforge.filters import Filter
 from leaseforge.jobs import JobState
 from leaseforge.searching import search
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.routes.job_actions import operation_id
-from leaseforge_api.schemas.job import JobShown, shown_to
+from leaseforge_api.routes.job_actions import acted_on, operation_id
+from leaseforge_api.schemas.job import JobShown
 from leaseforge_api.schemas.jobs import ActionRequest, IdempotencyKey
 from leaseforge_api.schemas.lists import JobPage, job_page, waiting_filter
 from leaseforge_api.schemas.pages import Asked
@@ -48,9 +48,9 @@ async def promote(
 ) -> JobShown:
     """Lets a scheduled or retrying job run now, behind what is ready at its priority already."""
     operation = operation_id("promote", identity, job_id, idempotency_key)
-    await store.run(operations.promote(job_id, operation=operation))
+    shown = await acted_on(job_id, operations.promote(job_id, operation=operation), store, identity)
     log.info(events.JOB_PROMOTED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown_to(identity, await store.run(reads.job(job_id)))
+    return shown
 
 
 @delete("/{job_id:str}", **permission(Permission.DELAYED_WRITE, audit="job.cancel"))

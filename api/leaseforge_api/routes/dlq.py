@@ -92,6 +92,7 @@ async def purge(
     asked = data or PurgeDeadRequest()
     infos = [await store.run(reads.queue(queue))] if queue is not None else await store.run(reads.queues())
     removed = 0
+    action_of(request).note(queue=queue, removed=removed)
     for info in infos:
         if info.counts[JobState.DEAD]:
             # Never later than now, or jobs that go on dying would be purged without end.

@@ -6,9 +6,12 @@ import structlog
 from litestar import Router, delete, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from leaseforge import events, operations, reads
+from leaseforge.answers import Answer
+from leaseforge.calls import Plan
+from leaseforge.errors import JobNotFound
 from leaseforge.json_depth import check_depth
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
@@ -47,9 +50,23 @@ async def retried(
     if payload is not None:
         check_depth(payload, "payload")
     operation = operation_id("retry", identity, job_id, idempotency_key)
-    await store.run(operations.retry(job_id, operation=operation, payload=payload))
+    shown = await acted_on(job_id, operations.retry(job_id, operation=operation, payload=payload), store, identity)
     log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username, reason=asked.reason)
-    return shown_to(identity, await store.run(reads.job(job_id)))
+    return shown
+
+
+async def acted_on(job_id: str, action: Plan[Answer], store: Store, identity: Identity) -> JobShown:
+    """Carries out an action on a job; the job after it.
+
+    One that somebody else has removed since is told as it was before, with the status `gone`: the action was done.
+    Raises JobNotFound, and what the action raises.
+    """
+    before = await store.run(reads.job(job_id))
+    await store.run(action)
+    try:
+        return shown_to(identity, await store.run(reads.job(job_id)))
+    except JobNotFound:
+        return structs.replace(shown_to(identity, before), status="gone")
 
 
 @post(
@@ -67,9 +84,9 @@ async def requeue(
 ) -> JobShown:
     """Lets a completed, cancelled or dead job run once more; its result is cleared."""
     operation = operation_id("requeue", identity, job_id, idempotency_key)
-    await store.run(operations.requeue(job_id, operation=operation))
+    shown = await acted_on(job_id, operations.requeue(job_id, operation=operation), store, identity)
     log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown_to(identity, await store.run(reads.job(job_id)))
+    return shown
 
 
 @post(
@@ -87,9 +104,9 @@ async def cancel(
 ) -> JobShown:
     """Cancels a job that waits, at once; one that runs is asked to stop and shows `cancel_requested` until it has."""
     operation = operation_id("cancel", identity, job_id, idempotency_key)
-    await store.run(operations.cancel(job_id, operation=operation))
+    shown = await acted_on(job_id, operations.cancel(job_id, operation=operation), store, identity)
     log.info(events.JOB_CANCEL_ASKED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown_to(identity, await store.run(reads.job(job_id)))
+    return shown
 
 
 @post(

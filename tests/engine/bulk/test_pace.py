@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaseforge.bulk_pace import ENOUGH, SAVED_UP_S, FailureWatch, Pace
+from leaseforge.bulk_pace import ENOUGH, MOST_REST_S, SAVED_UP_S, Breath, FailureWatch, Pace
 
 
 @pytest.mark.parametrize("rate", [1, 7, 50, 1000, 10_000])
@@ -67,3 +67,24 @@ def test_what_was_known_before_a_run_does_not_count_in_it() -> None:
     watch = FailureWatch(0.5, well=10, again=500)
 
     assert watch.saw(40, 505) is None
+
+
+def test_the_longer_redis_takes_the_longer_it_is_left_alone_and_the_less_it_is_asked_for() -> None:
+    breath = Breath(100)
+    assert (breath.wait_s(5.0), breath.chunk) == (0, 100)
+
+    breath.took(0.004, 5.0)
+    assert breath.wait_s(5.0) == pytest.approx(0.008)
+    assert breath.wait_s(5.1) == 0
+    assert breath.chunk == 100
+
+    chunks = []
+    for _ in range(6):
+        breath.took(0.2, 6.0)
+        chunks.append(breath.chunk)
+    assert chunks == [50, 25, 12, 10, 10, 10]
+    assert breath.wait_s(6.0) == pytest.approx(MOST_REST_S)
+
+    for _ in range(9):
+        breath.took(0.001, 7.0)
+    assert breath.chunk == 100

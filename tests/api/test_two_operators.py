@@ -22,7 +22,7 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store, connect
 from leaseforge_auth import calls
 from leaseforge_auth.audit.calls import read_on
-from leaseforge_auth.audit.entries import Result, Step, decode
+from leaseforge_auth.audit.entries import Entry, Result, Step, decode
 from leaseforge_auth.roles import Role
 from tests.api.conftest import PASSWORD, PASSWORD_HASH, SECRET
 from tests.api.support import claim_job, kill_job, settle
@@ -96,7 +96,7 @@ async def pair(server: OwnServer, tmp_path_factory: pytest.TempPathFactory) -> A
                 "LEASEFORGE_API_ADDR": base.removeprefix("http://"),
             }
             log = tmp_path_factory.mktemp(name) / "server.log"
-            command = [Path(sys.executable).with_name("leaseforge"), "server"]
+            command: list[str | Path] = [Path(sys.executable).with_name("leaseforge"), "server"]
             process = stack.enter_context(Process(command, output_file=log, env=environ))
             client = await stack.enter_async_context(httpx.AsyncClient(base_url=base, timeout=30))
             await eventually(lambda process=process, client=client: _is_up(process, client), within_s=60)  # type: ignore[misc]  # bound at once
@@ -234,7 +234,8 @@ async def _empty(store: Store) -> None:
 
 async def _check_audit(store: Store, told: list[Told]) -> None:
     """Each answer is an action of its own in the trail, by whom, to what, and how it ended."""
-    entries, at = {}, 0
+    entries: dict[str, Entry] = {}
+    at = 0
     while (read := await store.run(read_on(at))).entries:
         found = [decode(stored.body) for stored in read.entries]
         entries |= {entry.id: entry for entry in found if entry.step is Step.OUTCOME}

@@ -33,6 +33,17 @@ class Console:
         """Asks for the purge of a queue on the Queues page."""
         self.queue_row(queue).get_by_role("link", name=f"Purge… {queue}").click()
 
+    def pause(self, queue: str, *, reason: str = "") -> None:
+        """Pauses a queue from the Queues page."""
+        self.queue_row(queue).get_by_role("link", name=f"Pause… {queue}").click()
+        self.page.get_by_label("Reason").fill(reason)
+        self.page.get_by_role("button", name="Pause the queue").click()
+
+    def resume(self, queue: str) -> None:
+        """Resumes a queue from the Queues page."""
+        self.queue_row(queue).get_by_role("link", name=f"Resume… {queue}").click()
+        self.page.get_by_role("button", name="Resume the queue").click()
+
     def queue_row(self, queue: str) -> Locator:
         """A queue's row on the Queues page."""
         return self.page.locator(f"#queue-{queue}")

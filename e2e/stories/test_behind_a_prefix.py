@@ -26,7 +26,7 @@ def test_the_console_works_under_a_prefix(visit: Callable[..., Console], prefixe
     expect(console.page.locator("#live")).to_have_attribute("data-state", "live")
 
     console.go_to("Queues")
-    console.queue_row("behind").get_by_role("button", name="Pause").click()
+    console.pause("behind")
     console.expect_told("Paused behind")
     console.purge("behind")
     console.dialog.get_by_role("button", name="Purge 2 jobs").click()

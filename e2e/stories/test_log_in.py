@@ -62,7 +62,7 @@ def test_an_ended_session_leads_from_an_action_to_the_login_and_back(
     console.page.context.clear_cookies()
 
     with console.watch.expecting(401):
-        console.queue_row("sessions").get_by_role("button", name="Pause").click()
+        console.queue_row("sessions").get_by_role("link", name="Pause").click()
         expect(console.heading()).to_have_text("Log in")
     console.log_in(*ADMIN)
 

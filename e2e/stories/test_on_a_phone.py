@@ -38,10 +38,12 @@ def test_a_queue_is_paused_and_purged_on_its_card(visit: Callable[..., Console],
     console.open("/queues")
 
     row = console.queue_row("card")
-    pause, purge = row.get_by_role("button", name="Pause"), row.get_by_role("link", name="Purge")
+    pause, purge = row.get_by_role("link", name="Pause"), row.get_by_role("link", name="Purge")
     widths = [button.bounding_box() for button in (pause, purge)]
     assert all(box is not None and box["width"] > 120 and box["height"] >= 36 for box in widths)
     pause.click()
+    console.watch.check()
+    console.dialog.get_by_role("button", name="Pause the queue").click()
     console.expect_told("Paused card")
     purge.click()
     expect(console.dialog).to_contain_text("3 ready jobs")

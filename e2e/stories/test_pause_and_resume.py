@@ -18,9 +18,9 @@ def test_claims_stop_while_a_queue_is_paused(visit: Callable[..., Console], prod
     console = visit()
     console.open("/queues")
 
-    console.queue_row("pausing").get_by_role("button", name="Pause").click()
+    console.pause("pausing", reason="the provider is down")
     console.expect_told("Paused pausing")
-    expect(console.queue_row("pausing").get_by_role("button", name="Resume")).to_be_focused()
+    expect(console.dialog).to_have_count(0)
     enqueue(product, "pausing", count=4)
     [elsewhere] = enqueue(product, "unpaused")
     wait_for_state(product, elsewhere, JobState.COMPLETED)
@@ -28,7 +28,7 @@ def test_claims_stop_while_a_queue_is_paused(visit: Callable[..., Console], prod
     expect(console.cell("pausing", "Ready")).to_have_text("4")
     console.watch.check()
 
-    console.queue_row("pausing").get_by_role("button", name="Resume").click()
+    console.resume("pausing")
     console.expect_told("Resumed pausing")
     expect(console.cell("pausing", "Completed")).to_have_text("5")
     expect(console.queue_row("pausing")).not_to_contain_text("paused")

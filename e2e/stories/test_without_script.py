@@ -17,8 +17,9 @@ def test_a_dead_job_is_found_read_and_put_back(visit: Callable[..., Console], pr
     console = visit(scripted=False)
 
     console.go_to("Queues")
-    console.queue_row("plain").get_by_role("link", name="1", exact=True).click()
-    console.page.locator(f"#job-{job_id} a").click()
+    console.queue_row("plain").get_by_role("link", name="1 dead").click()
+    console.page.locator("#groups").get_by_role("link", name="DemoFailure").click()
+    console.page.locator(f"#job-{job_id} .title a").click()
     expect(console.page.get_by_role("region", name="Last error")).to_contain_text("DemoFailure")
     console.page.get_by_role("button", name="Retry").click()
 
@@ -38,9 +39,10 @@ def test_a_queue_is_paused_purged_and_resumed(visit: Callable[..., Console], pro
     console = visit(scripted=False)
     console.open("/queues")
 
-    console.queue_row("scriptless").get_by_role("button", name="Pause").click()
+    console.pause("scriptless", reason="too many")
     console.expect_told("Paused scriptless")
-    expect(console.page).to_have_url(f"{console.url}/console/queues")
+    expect(console.page).to_have_url(f"{console.url}/console/queues/scriptless")
+    console.go_to("Queues")
     expect(console.queue_row("scriptless")).to_contain_text("paused")
     console.purge("scriptless")
     expect(console.page.get_by_text("1,001 ready jobs")).to_be_visible()
@@ -54,7 +56,8 @@ def test_a_queue_is_paused_purged_and_resumed(visit: Callable[..., Console], pro
     console.expect_told("Purged 1,001 ready jobs")
     expect(console.page).to_have_url(f"{console.url}/console/queues/scriptless")
     assert count(product, "scriptless", JobState.READY) == 1
-    console.page.get_by_role("button", name="Resume").click()
+    console.page.get_by_role("link", name="Resume…").click()
+    console.page.get_by_role("button", name="Resume the queue").click()
     console.expect_told("Resumed scriptless")
 
 

@@ -35,6 +35,7 @@ def test_too_many_failures_stop_it_and_it_is_aborted(visit: Callable[..., Consol
     console.watch.check()
     console.dialog.get_by_label("Reason").fill("the provider is still away")
     console.dialog.get_by_role("button", name="Abort", exact=True).click()
+    expect(console.dialog).to_have_count(0)
     expect(console.heading()).to_contain_text("aborted")
     console.expect_told("What was done stays done.")
     console.go_to("Operations")

@@ -41,5 +41,6 @@ def test_the_second_is_told_who_was_faster_and_takes_what_is_left(
     eventually_sync(lambda: states(product, ids) == [JobState.READY] * 60)
     anna.page.get_by_role("link", name="Abort…").click()
     anna.dialog.get_by_role("button", name="Abort", exact=True).click()
+    expect(anna.dialog).to_have_count(0)
     expect(anna.heading()).to_contain_text("aborted")
     assert [product.store.run(reads.job(job_id)).replays for job_id in ids] == [1] * 60

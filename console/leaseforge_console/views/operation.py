@@ -235,13 +235,14 @@ def _share(text: str) -> float | None:
 
 
 def _matters(other: BulkOperation, operation: BulkOperation, now: datetime) -> bool:
-    """Whether it is worth a line: at work, halted half-way, or ended so lately that it explains what is missing."""
+    """Whether it is worth a line: at work on the same jobs, or an explanation of those that were missed."""
     if other.id == operation.id or not other.run or not other.order.may_meet(operation.order):
         return False
-    if not other.state.is_over:
-        return not operation.state.is_over
-    is_late = other.ended_at is None or (operation.created_at or now) - other.ended_at < _LATELY
-    return is_late and (not operation.counts.total or operation.counts.changed > 0)
+    if not operation.state.is_over and not other.state.is_over:
+        return True
+    came_later = operation.ended_at and other.started_at and other.started_at > operation.ended_at
+    is_old = other.ended_at and (operation.created_at or now) - other.ended_at > _LATELY
+    return not came_later and not is_old and (not operation.counts.total or operation.counts.changed > 0)
 
 
 def _other(other: BulkOperation, now: datetime) -> Other:

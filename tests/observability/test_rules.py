@@ -128,3 +128,21 @@ def _section(heading: str) -> str:
 )
 def test_provisioning_files_are_of_the_version_grafana_reads(path: Path) -> None:
     assert yaml.safe_load(path.read_text("utf-8"))["apiVersion"] == 1
+
+
+DOCUMENTS = [
+    *(ROOT / "docs" / name for name in ("metrics.md", "events.md", "runbook.md")),
+    *sorted(RUNBOOK.glob("*.md")),
+    DEPLOY / "README.md",
+]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text("utf-8")):
+        name, _, anchor = target.partition("#")
+        linked = (path.parent / name).resolve() if name else path
+        assert linked.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}, target

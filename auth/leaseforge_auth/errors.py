@@ -65,10 +65,10 @@ class UsernameTaken(AuthError):
 
 
 class UserChanged(AuthError):
-    """The account was changed by somebody else while this change was made."""
+    """The account is not any more what it was when this change was asked for."""
 
     def __init__(self, username: str) -> None:
-        super().__init__(f"{username} was changed by somebody else just now: look again")
+        super().__init__(f"{username} has changed since, by somebody else or by this very form sent before: look again")
 
 
 class UserFromSettings(AuthError):

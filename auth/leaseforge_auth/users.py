@@ -58,12 +58,15 @@ class Users:
         roles: Sequence[Role] | None = None,
         disabled: bool | None = None,
         password: str | None = None,
+        expected_epoch: int | None = None,
     ) -> None:
-        """Changes an account as an administrator does.
+        """Changes an account as an administrator does; only the very account somebody saw, if they say which.
 
         Raises BadInput, UserNotFound, UserFromSettings, UserChanged, LastAdministrator, TooBusy.
         """
         known = await self.show(username)
+        if expected_epoch not in (None, known.epoch):
+            raise UserChanged(username)
         if known.origin == "settings" and (roles is not None or password is not None):
             raise UserFromSettings(username)
         encoded = None if password is None else await self._hashed(password)
@@ -91,9 +94,9 @@ class Users:
             raise UserNotFound(account.username)
         return fresh
 
-    async def log_out_everywhere(self, username: str) -> None:
-        """Ends all sessions, access tokens and personal API tokens of an account. Raises UserNotFound."""
-        await self._change(username, calls.change_account(username, everywhere=True))
+    async def log_out_everywhere(self, username: str, *, expected_epoch: int | None = None) -> None:
+        """Ends all sessions, access tokens and personal API tokens of an account. Raises UserNotFound, UserChanged."""
+        await self._change(username, calls.change_account(username, expected_epoch=expected_epoch, everywhere=True))
 
     async def delete(self, username: str) -> None:
         """Removes an account. Raises UserNotFound, UserFromSettings, LastAdministrator."""

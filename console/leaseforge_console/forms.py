@@ -38,6 +38,13 @@ class Sent:
             raise BadInput([FieldProblem(name, f"must be {most:,} at most")])
         return values
 
+    def epoch(self) -> int | None:
+        """Which state of an account the form was made for; None where it does not say. Raises BadInput."""
+        value = self.text("epoch")
+        if value and not (value.isascii() and value.isdigit() and len(value) <= 18):
+            raise BadInput([FieldProblem("epoch", "must be a whole number")])
+        return int(value) if value else None
+
     def ticked(self, name: str, choices: type[Choice]) -> tuple[Choice, ...]:
         """What was ticked, each once. Raises BadInput for what is no choice."""
         values = dict.fromkeys(value for field, value in self._pairs if field == name and value)

@@ -1,5 +1,6 @@
 """What ends an account's way in, each asked for first: disable, new password, log out everywhere, delete."""
 
+from dataclasses import replace
 from typing import Any
 
 from litestar import Response, get, post
@@ -31,7 +32,7 @@ async def confirm_disable(
     username: FromPath[str],
 ) -> Response[str]:
     """Says what disabling means."""
-    return await _ask(request, console, store, view.ask_disable((await users.show(username)).username))
+    return await _ask(request, console, store, users, view.ask_disable((await users.show(username)).username))
 
 
 @post("/users/{username:str}/disable", **permission(Permission.USERS_WRITE, audit="user.change"))
@@ -45,9 +46,9 @@ async def disable_user(
     """Keeps an account out; its sessions and access tokens end at once."""
     before = await users.show(username)
     try:
-        await users.change(username, disabled=True)
+        await users.change(username, disabled=True, expected_epoch=(await sent_by(request)).epoch())
     except LastAdministrator:
-        return await _ask(request, console, store, view.ask_disable(username, _LAST), status=409)
+        return await _ask(request, console, store, users, view.ask_disable(username, _LAST), status=409)
     action_of(request).note(before={"disabled": before.is_disabled}, after={"disabled": True})
     return console.go(request, f"/console/users/{username}", Flash("good", f"Disabled {username}."))
 
@@ -61,7 +62,7 @@ async def confirm_password(
     username: FromPath[str],
 ) -> Response[str]:
     """Says what a new password ends."""
-    return await _ask(request, console, store, view.ask_password((await users.show(username)).username))
+    return await _ask(request, console, store, users, view.ask_password((await users.show(username)).username))
 
 
 @post("/users/{username:str}/password", **permission(Permission.USERS_WRITE, audit="user.change"))
@@ -74,7 +75,7 @@ async def make_password(
 ) -> Response[str]:
     """Generates a password and shows it, in this answer and never again."""
     password = generated_password()
-    await users.change(username, password=password)
+    await users.change(username, password=password, expected_epoch=(await sent_by(request)).epoch())
     action_of(request).note(new_password=True)
     page, place = view.PasswordMade(username, password, is_new=False), Place(username, "users")
     return console.page(request, "pages/users/password.html", page, place, snapshot=await read_snapshot(store))
@@ -89,7 +90,7 @@ async def confirm_logout(
     username: FromPath[str],
 ) -> Response[str]:
     """Says what would end."""
-    return await _ask(request, console, store, view.ask_logout((await users.show(username)).username))
+    return await _ask(request, console, store, users, view.ask_logout((await users.show(username)).username))
 
 
 @post("/users/{username:str}/logout", **permission(Permission.USERS_WRITE, audit="user.logout"))
@@ -100,7 +101,8 @@ async def log_out_everywhere(
     username: FromPath[str],
 ) -> Response[Any]:
     """Ends all sessions, access tokens and personal API tokens of an account."""
-    await users.log_out_everywhere((await users.show(username)).username)
+    known, form = (await users.show(username)).username, await sent_by(request)
+    await users.log_out_everywhere(known, expected_epoch=form.epoch())
     told = Flash("good", f"Logged {username} out everywhere.")
     return console.go(request, f"/console/users/{username}", told)
 
@@ -114,7 +116,7 @@ async def confirm_delete(
     username: FromPath[str],
 ) -> Response[str]:
     """Says what would be gone, and asks for the name."""
-    return await _ask(request, console, store, view.ask_delete((await users.show(username)).username))
+    return await _ask(request, console, store, users, view.ask_delete((await users.show(username)).username))
 
 
 @post("/users/{username:str}/delete", **permission(Permission.USERS_WRITE, audit="user.delete"))
@@ -129,18 +131,19 @@ async def delete_user(
     known = (await users.show(username)).username
     if (await sent_by(request)).text("word").strip() != known:
         again = view.ask_delete(known, f"Type {known} to confirm.")
-        return await _ask(request, console, store, again, status=422)
+        return await _ask(request, console, store, users, again, status=422)
     try:
         await users.delete(known)
     except LastAdministrator:
-        return await _ask(request, console, store, view.ask_delete(known, _LAST), status=409)
+        return await _ask(request, console, store, users, view.ask_delete(known, _LAST), status=409)
     return console.go(request, "/console/users", Flash("good", f"Deleted {known}."))
 
 
 async def _ask(
-    request: ConsoleRequest, console: Console, store: Store, page: view.Confirmation, *, status: int = 200
+    request: ConsoleRequest, console: Console, store: Store, users: Users, page: view.Confirmation, *, status: int = 200
 ) -> Response[str]:
     """The confirmation; asked again in its place when something was wrong with it."""
+    page = replace(page, epoch=(await users.show(page.username)).epoch)
     place, snapshot = Place(page.title, "users"), await read_snapshot(store)
     answer = console.page(request, "pages/users/confirm.html", page, place, snapshot=snapshot, status=status)
     if page.problem:

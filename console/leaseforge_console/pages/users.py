@@ -104,10 +104,11 @@ async def change_roles(
     username: FromPath[str],
 ) -> Response[Any]:
     """Gives an account other roles; its sessions and access tokens end at once."""
-    roles = (await sent_by(request)).ticked("roles", Role)
+    form = await sent_by(request)
+    roles = form.ticked("roles", Role)
     before = (await users.show(username)).roles
     try:
-        await users.change(username, roles=roles)
+        await users.change(username, roles=roles, expected_epoch=form.epoch())
     except LastAdministrator as error:
         problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
         return await _show(request, console, store, users, sessions, api_tokens, username, problem=problem)
@@ -126,7 +127,7 @@ async def enable_user(
 ) -> Response[Any]:
     """Lets a disabled account in again."""
     before = await users.show(username)
-    await users.change(username, disabled=False)
+    await users.change(username, disabled=False, expected_epoch=(await sent_by(request)).epoch())
     action_of(request).note(before={"disabled": before.is_disabled}, after={"disabled": False})
     return console.go(request, f"/console/users/{username}", Flash("good", f"Enabled {username}."))
 

@@ -80,13 +80,14 @@ class UserPage:
     sessions: tuple[SessionRow, ...]
     tokens: tuple[TokenRow, ...]
     problem: str
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
     """What is asked before something is done to an account: `text` and `points` say what will be.
 
-    `word` has to be typed, '' for nothing; `problem` says what was wrong with what was sent.
+    `epoch` is the state of the account that is shown, so that a form sent twice does nothing twice. `word` has to be typed, '' for nothing; `problem` says what was wrong with what was sent.
     """
 
     title: str
@@ -99,6 +100,7 @@ class Confirmation:
     destroys: bool = True
     word: str = ""
     problem: str = ""
+    epoch: int = 0
 
 
 def users_page(accounts: Sequence[AccountInfo], total: int, *, offset: int) -> UsersPage:
@@ -139,6 +141,7 @@ def user_page(
         session_rows(sessions, this=this_session, below=f"/users/{info.username}" if may_end else ""),
         token_rows(tokens, may_revoke=asker.can(Permission.TOKENS_WRITE)),
         problem,
+        info.epoch,
     )
 
 

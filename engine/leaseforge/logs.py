@@ -4,6 +4,7 @@ Lines of libraries that use Python's own logging (uvicorn among them) come out i
 """
 
 import logging
+import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from types import FrameType
@@ -66,7 +67,7 @@ def configure(level: str, *, format: str = "auto") -> None:
         structlog.contextvars.merge_contextvars,
         add_trace,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if is_text else "iso", utc=not is_text),
         structlog.processors.format_exc_info,
         redact,
         *_rendering(is_text),
@@ -160,7 +161,7 @@ def _named_logger(*names: str) -> _Output:
 def _rendering(is_text: bool) -> Sequence[Processor]:
     if not is_text:
         return [structlog.processors.JSONRenderer()]
-    colors = sys.stdout.isatty()
+    colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
 
 

@@ -45,12 +45,12 @@ def test_the_api_is_tried_out_with_a_bearer_token(prefixed: Product, visit: Call
         page.get_by_role("button", name="Execute").click()
         expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("401")
 
-    page.get_by_role("button", name="Authorize").first.click()
-    page.get_by_label("Value").fill(token(prefixed))
+    page.locator(".auth-wrapper .btn.authorize").click()
+    page.locator("#auth-bearer-value").fill(token(prefixed))
     page.get_by_role("button", name="Apply credentials").click()
-    page.get_by_role("button", name="Close").first.click()
+    page.locator(".btn-done").click()
     page.get_by_role("button", name="Execute").click()
 
     expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")
-    expect(page.locator(".live-responses-table .request-url")).to_contain_text(f"{prefixed.url}/api/queues")
+    expect(page.locator(".request-url pre")).to_contain_text(f"{prefixed.url}/api/queues")
     assert foreign == []

@@ -12,16 +12,19 @@ from leaseforge_worker.health import AddressInUse, Health, HealthServer
 class Told:
     """A health server whose answers a test sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, metrics_token: str = "") -> None:
         self.redis_ok = True
         self.accepts_work = True
         self.server = HealthServer(
-            ("127.0.0.1", 0), health=lambda: Health(self.redis_ok, self.accepts_work), metrics=lambda: b"metric 1\n"
+            ("127.0.0.1", 0),
+            health=lambda: Health(self.redis_ok, self.accepts_work),
+            metrics=lambda: b"metric 1\n",
+            metrics_token=metrics_token,
         )
 
-    def ask(self, path: str, method: str = "GET") -> tuple[int, str, bytes]:
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str, bytes]:
         connection = http.client.HTTPConnection(*self.server.address, timeout=5)
-        connection.request(method, path)
+        connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -79,3 +82,18 @@ def test_a_busy_address_is_told_with_the_setting_that_changes_it(told: Told) -> 
 def test_an_address_of_another_machine_is_told_too() -> None:
     with pytest.raises(AddressInUse, match="cannot be used"):
         HealthServer(("192.0.2.1", 8081), health=lambda: Health(True, True), metrics=bytes)
+
+
+def test_with_a_token_only_who_sends_it_gets_metrics() -> None:
+    told = Told(metrics_token="a-token-for-scrapers")
+    try:
+        refused = [told.ask("/metrics"), told.ask("/metrics", Authorization="Bearer another-token-here")]
+        let_in = told.ask("/metrics", Authorization="bearer a-token-for-scrapers")
+        probed = told.status("/ready")
+    finally:
+        told.server.close()
+
+    assert [status for status, _, _ in refused] == [401, 401]
+    assert not any(b"metric" in body for _, _, body in refused)
+    assert (let_in[0], let_in[2]) == (200, b"metric 1\n")
+    assert probed[0] == 200

@@ -17,6 +17,8 @@ from leaseforge_worker.words import Words
 if TYPE_CHECKING:
     from leaseforge_worker.job_traces import JobTrace
 
+_NO_TRACE: Mapping[str, str] = MappingProxyType({})
+
 Clock = Callable[[], float]
 Key = tuple[str, str]
 """(id, token): the same job claimed twice is held twice, and the two are never mixed up."""
@@ -59,8 +61,6 @@ class Held:
     words: Words | None = None
     trace: "JobTrace | None" = None
     """Its spans, where traces are recorded."""
-    trace_facts: Mapping[str, str] = MappingProxyType({})
-    """What a log line about the job says of its trace."""
 
     def __init__(self, claimed: Claimed, *, confirmed_at: float, lease_s: float, clock: Clock = time.monotonic) -> None:
         self.claimed = claimed
@@ -69,6 +69,11 @@ class Held:
         self.waiting_since = confirmed_at
         self.lease_s = lease_s
         self.clock = clock
+
+    @property
+    def trace_facts(self) -> Mapping[str, str]:
+        """What a log line about the job says of its trace."""
+        return _NO_TRACE if self.trace is None else self.trace.facts
 
     @property
     def cancelled(self) -> bool:

@@ -8,7 +8,7 @@ trace. One call claims many jobs: beyond one, `task.claim_batch` stands for the 
 to each of them as they link to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from opentelemetry.context import Context, attach
@@ -29,15 +29,23 @@ _ANSWERS = {Outcome.FAIL: "failed", Outcome.CRASH: "crashed"}
 class JobTrace:
     """The spans of one claimed job."""
 
-    __slots__ = ("claimed", "context", "ended_ns", "execute", "parent")
+    __slots__ = ("claimed", "context", "ended_ns", "execute", "is_recorded", "parent")
 
-    def __init__(self, parent: Context, claimed: Span) -> None:
-        self.parent = parent
+    def __init__(self, claimed: Span) -> None:
+        self.parent = parent = set_span_in_context(claimed, _NOTHING)
         self.claimed = claimed
+        self.is_recorded = claimed.get_span_context().trace_flags.sampled
+        """Whether this trace is recorded; what is not costs little more than its claim."""
         self.execute: Span | None = None
         self.context = parent
         """Under which the handler runs."""
         self.ended_ns = 0
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a log line says of it."""
+        context = (self.execute or self.claimed).get_span_context()
+        return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
     @property
     def carried(self) -> tuple[str, str]:
@@ -58,7 +66,7 @@ class JobTraces:
             return
         until_ns = now_ns()
         batch = self._batch(jobs, since_ns) if len(jobs) > 1 else None
-        links = [Link(batch.get_span_context())] if batch is not None else []
+        links = [Link(batch.get_span_context())] if batch is not None and batch.is_recording() else []
         for held in jobs:
             claimed = held.claimed
             attributes = facts(
@@ -74,16 +82,14 @@ class JobTraces:
             )
             span = self._first(claimed, attributes, links, since_ns)
             span.end(until_ns)
-            held.trace = JobTrace(set_span_in_context(span, _NOTHING), span)
-            context = span.get_span_context()
-            held.trace_facts = {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+            held.trace = JobTrace(span)
         if batch is not None:
             batch.end(until_ns)
 
     def started(self, held: Held) -> None:
         """The attempt begins."""
         trace = held.trace
-        if trace is None or trace.execute is not None:
+        if trace is None or not trace.is_recorded or trace.execute is not None:
             return
         claimed = held.claimed
         attributes = facts(
@@ -91,8 +97,6 @@ class JobTraces:
         )
         trace.execute = self._tracer.start_span("task.execute", trace.parent, SpanKind.CONSUMER, attributes)
         trace.context = set_span_in_context(trace.execute, _NOTHING)
-        context = trace.execute.get_span_context()
-        held.trace_facts = {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
     def enter(self, held: Held) -> None:
         """Puts the code that runs in these context variables under the attempt's span."""
@@ -107,7 +111,7 @@ class JobTraces:
     def ended(self, held: Held) -> None:
         """The attempt ended; how, its settlement says."""
         trace = held.trace
-        if trace is None:
+        if trace is None or not trace.is_recorded:
             return
         trace.ended_ns = now_ns()
         span = trace.execute
@@ -125,7 +129,7 @@ class JobTraces:
     def settled(self, held: Held, settlement: Settlement, answer: Answer, state: JobState | None) -> None:
         """Redis answered for a settlement."""
         trace, claimed = held.trace, held.claimed
-        if trace is None:
+        if trace is None or not trace.is_recorded:
             return
         more: dict[str, str | int] = {"leaseforge.outcome": str(settlement.outcome), "leaseforge.answer": str(answer)}
         if state is not None:

@@ -50,7 +50,7 @@ def test_a_payload_is_mended_and_the_job_completes(visit: Callable[..., Console]
     console.expect_told("Put back with the new payload")
     done = wait_for_state(product, job_id, JobState.COMPLETED)
     assert done.payload == b'{"duration_ms":10}'
-    expect(page.get_by_role("region", name="Attempts")).to_contain_text("completed")
+    expect(page.locator("#attempts")).to_contain_text("completed")
     page.get_by_role("link", name="Audit entry").click()
     expect(page.locator("details[open]").first).to_contain_text("duration as a text")
     expect(page.locator("[id^=entry-]")).to_have_count(1)

@@ -103,6 +103,8 @@ NOT_AUDITED = {
     "POST /enqueue",
     "POST /console/theme",  # cookies of the browser
     "POST /console/keys",
+    "POST /console/jobs/new",
+    "POST /console/jobs/{job_id}/edit",  # shows what would change
 }
 
 

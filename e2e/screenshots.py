@@ -23,6 +23,8 @@ from e2e.console import Console
 from e2e.producing import enqueue, pause, running_worker, wait_for_state
 from e2e.product import ADMIN, VIEWER, Product, running
 from e2e.watching import Watch
+from leaseforge import bulk
+from leaseforge.bulk_records import BulkState
 from leaseforge.jobs import JobState
 from leaseforge.keys import SYSTEM, queue_key
 from tests.support import Process
@@ -169,6 +171,9 @@ def photograph(
         "overview": "",
         "queues": "/queues",
         "queue": "/queues/billing?state=dead",
+        "queue-settings": "/queues/billing/settings",
+        "queue-change": "/queues/billing/settings/review?max_running=4&dead_keep=3",
+        "saved-views": "/views",
         "jobs": "/jobs",
         "delayed": "/delayed",
         "dead": "/dead",
@@ -199,7 +204,26 @@ def photograph(
     console.purge("media")
     console.dialog.wait_for()
     keep(page, f"purge{suffix}", whole=False)
+    photograph_operation(console, product, suffix)
     context.close()
+
+
+def photograph_operation(console: Console, product: Product, suffix: str) -> None:
+    """A group of dead jobs that is replayed: the question, the operation at work, the list of operations."""
+    page = console.page
+    console.open("/dead?queue=billing")
+    page.locator("#groups").get_by_role("button", name="Retry").click()
+    console.dialog.wait_for()
+    keep(page, f"retry-group{suffix}", whole=False)
+    console.dialog.get_by_label("Jobs a second, at most").fill("1")
+    console.dialog.get_by_role("button", name="Retry").click()
+    page.get_by_role("region", name="Progress").get_by_text("left").first.wait_for()
+    keep(page, f"operation{suffix}")
+    console.open("/operations")
+    page.locator("#live[data-state=live]").wait_for()
+    keep(page, f"operations{suffix}")
+    [going] = product.store.run(bulk.operations([BulkState.RUNNING])).items
+    product.store.run(bulk.abort(going.id, user=ADMIN[0]))
 
 
 def keep(page: Page, name: str, *, whole: bool = True) -> None:

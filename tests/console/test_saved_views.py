@@ -58,7 +58,7 @@ async def test_a_filter_is_saved_opened_renamed_and_deleted(operator: Visitor, s
     assert "On call" in words((await operator.get("/console/jobs")).text)
     assert "On call" not in words((await operator.get("/console/delayed")).text)
     views = (await operator.get("/console/views")).text
-    assert "queue mail · state ready · text a&b · within 1 hour" in words(views)
+    assert "queue mail · state ready · error contains a&b · within 1 hour" in words(views)
     [view] = await views_of(store, "operator")
     await operator.post(f"/console/views/{view.id}/rename", name="Nights")
     assert [name for _, name, _ in await kept(store)] == ["Nights"]

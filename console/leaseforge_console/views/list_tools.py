@@ -15,6 +15,7 @@ from leaseforge_console.views.bulk_words import DELAYED
 from leaseforge_console.views.chosen import JobList, fields
 
 PATHS: Mapping[str, str] = {JobList.JOBS: "/jobs", JobList.DELAYED: "/delayed", JobList.DEAD: "/dead/jobs"}
+_WORDS = {"text": "error contains"}
 NAMES: Mapping[str, str] = {JobList.JOBS: "Jobs", JobList.DELAYED: "Delayed", JobList.DEAD: "Dead jobs"}
 
 
@@ -116,5 +117,5 @@ def _export(list_: JobList, here: str) -> Export:
 
 def _in_words(query: str) -> str:
     times = {str(seconds): word for seconds, word in WITHIN}
-    given = parse_qsl(query)
-    return " · ".join(f"{name} {times.get(value, value) if name == 'within' else value}" for name, value in given)
+    given = [(name, times.get(value, value) if name == "within" else value) for name, value in parse_qsl(query)]
+    return " · ".join(f"{_WORDS.get(name, name)} {value}" for name, value in given)

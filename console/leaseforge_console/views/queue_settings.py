@@ -53,7 +53,7 @@ SETTINGS = (
     ),
     Setting(
         "keep",
-        "Keep at most",
+        "Most ended jobs kept",
         "So many completed jobs are kept, and so many cancelled ones: beyond that the oldest are deleted.",
         f"{limits.KEEP_ENDED:,}",
         "jobs",
@@ -67,7 +67,7 @@ SETTINGS = (
     ),
     Setting(
         "dead_keep",
-        "Keep at most",
+        "Most dead jobs kept",
         "So many dead jobs are kept: beyond that the oldest are deleted.",
         f"{limits.KEEP_DEAD:,}",
         "jobs",

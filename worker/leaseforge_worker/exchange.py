@@ -256,12 +256,14 @@ class QueueExchange:
             held = Held(claimed, confirmed_at=sent_at, lease_s=self._lease_ms / 1000, clock=self._clock)
             if self._held.add(held):
                 fresh.append(held)
-                if self._verbose:
-                    log.debug(events.JOB_CLAIMED, job_id=claimed.id, queue=self.queue, attempt=claimed.attempt)
         self._meters.claimed += len(fresh)
         if self._traces is not None:
             self._traces.moved(answer.moves, since_ns=asked_ns)
             self._traces.claimed(fresh, since_ns=asked_ns)
+        if self._verbose:
+            for held in fresh:
+                facts = {"job_id": held.claimed.id, "queue": self.queue, **held.trace_facts}
+                log.debug(events.JOB_CLAIMED, attempt=held.claimed.attempt, **facts)
         reserved, pending.reserved = pending.reserved, 0
         self._intake.used(self.queue, reserved, hungry=self._may_have_more(answer, pending.want))
         self._pool.admit(fresh)

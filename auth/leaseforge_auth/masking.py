@@ -1,6 +1,7 @@
 """What of a payload or result may be shown: values under secret-looking names are masked for everybody."""
 
 import base64
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +34,15 @@ def shown(content: bytes | None, content_type: str = "application/json", *, reve
             value = msgspec.json.decode(content)
             content.decode()
             masked, changed = _masked(value)
+            # Of a name that stands there twice only the last value was looked at: the others are left out.
+            changed = changed or _others_read_secrets(content)
             return Shown(json=msgspec.json.encode(masked) if changed else content, is_masked=changed)
         except RecursionError:
             # Too deep to look for secrets in it, so not shown at all.
             return Shown(is_masked=True)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            pass
+            if _others_read_secrets(content):
+                return Shown(is_masked=True)
     return Shown(base64=base64.b64encode(content).decode())
 
 
@@ -57,6 +61,28 @@ def is_json(content_type: str) -> bool:
     """Whether content declared like this is JSON, whatever parameters and prefixes its producer added."""
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
+
+
+def _others_read_secrets(content: bytes) -> bool:
+    """Whether a more lenient reader finds secrets in it where ours finds none.
+
+    That reader sees every value of a name that stands there twice, other encodings, numbers beyond all bounds, and
+    halves of characters. What is too deep to look through counts as one.
+    """
+    found = False
+
+    def look(pairs: list[tuple[str, Any]]) -> str:
+        nonlocal found
+        found = found or any(is_secret(name, value) for name, value in pairs)
+        return "an object"
+
+    try:
+        json.loads(content, object_pairs_hook=look, parse_int=lambda _: 0, parse_float=lambda _: 0.0)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return found
 
 
 def _masked(value: Any) -> tuple[Any, bool]:

@@ -5,6 +5,7 @@ that Redis did not answer, `gone` that what the page shows no longer exists. The
 ends, too: the browser asks again, is refused, and leads to the login.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -83,5 +84,6 @@ def event(data: str | None = None, *, name: str | None = None, comment: str | No
     if name is not None:
         lines.append(f"event: {name}")
     if data is not None:
-        lines.extend(f"data: {line}" for line in data.splitlines())
+        # The protocol knows these three ends of a line only; texts hold others.
+        lines.extend(f"data: {line}" for line in re.split(r"\r\n|\r|\n", data))
     return ("\n".join(lines) + "\n\n").encode()

@@ -67,5 +67,41 @@ def test_what_is_too_deep_to_search_for_secrets_is_not_shown() -> None:
     assert (result.json, result.base64, result.is_masked) == (None, None, True)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"password": "hunter2", "password": ""}',
+        b'{"deep": [{"db": {"password": "hunter2"}, "db": 1}]}',
+        b'{"password": {"old": "hunter2"}, "password": null}',
+    ],
+)
+def test_of_a_name_that_stands_twice_only_what_was_looked_at_is_shown(content: bytes) -> None:
+    result = shown(content)
+
+    assert result.is_masked
+    assert result.json is not None
+    assert b"hunter2" not in result.json
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"password": "hunter2", "n": 1e400}',
+        b'{"password": "hunter2", "n": ' + b"9" * 10_000 + b"}",
+        b'{"password": "hunter2", "half": "\\ud800"}',
+        '{"password": "hunter2"}'.encode("utf-16"),
+        b'\xef\xbb\xbf{"password": "hunter2"}',
+        b'{"password": "hunter2", "n": 1e400, "deep": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=["beyond-all-numbers", "very-long-number", "half-a-character", "utf-16", "byte-order-mark", "too-deep"],
+)
+def test_json_only_others_can_read_is_not_shown(content: bytes) -> None:
+    result = shown(content)
+
+    assert result.is_masked
+    assert result.json is None
+    assert result.base64 is None
+
+
 def test_nothing_is_shown_of_nothing() -> None:
     assert shown(None).json is None

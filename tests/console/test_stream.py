@@ -187,6 +187,7 @@ async def test_no_stream_without_a_session(stranger: Visitor) -> None:
 
 def test_an_event_keeps_its_lines_apart() -> None:
     assert event("one\ntwo", name="beat") == b"event: beat\ndata: one\ndata: two\n\n"
+    assert event("a\u2028b\x85c") == "data: a\u2028b\x85c\n\n".encode()
     assert event(comment="still here") == b": still here\n\n"
 
 

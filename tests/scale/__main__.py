@@ -1,9 +1,10 @@
-"""A million jobs on a server of its own, measured: `python -m tests.scale engine|lists|retry [embedded|redis]`.
+"""A million jobs on a server of its own, measured: `python -m tests.scale engine|lists|pages|retry [embedded|redis]`.
 
-`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. `retry`: a
-bulk retry of 100,000 jobs while they are used, and while its server is killed. Each prints a table and keeps it in
-bench/results. They take some minutes and 1 to 2 GiB; `small` goes through with thousands. `--url redis://...` takes a
-server that is there, and fills it if it is empty; `--only TEXT` leaves out what does not have the text in its name.
+`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. `pages`: every
+page of the console, also in Chromium (`--queues 200 --workers 500`). `retry`: a bulk retry of 100,000 jobs while they are
+used, and while its server is killed. Each prints a table and keeps it in bench/results. They take some minutes and 1 to
+2 GiB; `small` goes through with thousands. `--url redis://...` takes a server that is there, and fills it if it is empty;
+`--only TEXT` leaves out what does not have the text in its name.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any
 import redis
 
 from leaseforge.store import connect_sync
-from tests.scale import lists, retrying
+from tests.scale import lists, pages, retrying
 from tests.scale.populating import Population
 from tests.scale.scenario import SMALL, Scenario, Size
 from tests.scale.stage import staged
@@ -53,14 +54,25 @@ def measure_lists(
     *,
     url: str | None = None,
     only: Sequence[str] = (),
-    pages: int = lists.PAGES,
+    depth: int = lists.PAGES,
     repeats: int = lists.REPEATS,
     results: Path = RESULTS,
 ) -> list[lists.Seen]:
     """Walks through the API's lists on a filled server and keeps what was measured."""
     with staged(server, population, url=url) as stage:
-        rows = lists.measure(stage, population, only=only, pages=pages, repeats=repeats)
+        rows = lists.measure(stage, population, only=only, pages=depth, repeats=repeats)
     keep(f"scale-lists-{server}", results, {"jobs": population.jobs, "queues": population.queues}, rows)
+    return rows
+
+
+def measure_pages(
+    server: str, population: Population, *, url: str | None = None, only: Sequence[str] = (), results: Path = RESULTS
+) -> list[pages.Seen]:
+    """Opens the console's pages on a filled server and keeps what was measured."""
+    with staged(server, population, url=url) as stage:
+        rows = pages.measure(stage, population, only=only)
+    what = {"jobs": population.jobs, "queues": population.queues, "workers": population.workers}
+    keep(f"scale-pages-{server}", results, what, rows)
     return rows
 
 
@@ -90,7 +102,7 @@ def keep(name: str, results: Path, what: dict[str, Any], rows: Sequence[Any]) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.scale", description=__doc__)
-    parser.add_argument("what", choices=("engine", "lists", "retry"))
+    parser.add_argument("what", choices=("engine", "lists", "pages", "retry"))
     parser.add_argument("server", nargs="?", choices=("embedded", "redis"), default="embedded")
     parser.add_argument("small", nargs="?", choices=("small",))
     parser.add_argument("--url")
@@ -106,7 +118,10 @@ def main() -> None:
         measure_retry(asked.server, retrying.SMALL if asked.small else retrying.Size(rate=asked.rate), url=asked.url)
     else:
         population = FEW if asked.small else Population(queues=asked.queues, workers=asked.workers)
-        measure_lists(asked.server, population, url=asked.url, only=asked.only, pages=asked.pages)
+        if asked.what == "pages":
+            measure_pages(asked.server, population, url=asked.url, only=asked.only)
+            return
+        measure_lists(asked.server, population, url=asked.url, only=asked.only, depth=asked.pages)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ async def load_groups(store: Store, snapshot: Snapshot, queue: str, offset: int)
 async def load_jobs(store: Store, snapshot: Snapshot, asked: Asked) -> tuple[Found, DeadGroup | None]:
     """One page of the jobs, newest first, and the group they are of."""
     dead = wanted(JobList.DEAD, asked, snapshot.now)
-    found = await store.run(search(dead, place=asked.place or None, limit=listing.PAGE_SIZE))
+    found = await store.run(search(dead, place=asked.place or None, limit=listing.PAGE_SIZE, infos=snapshot.queues))
     return found, await store.run(reads.group(asked.queue, asked.group)) if asked.group else None
 
 

@@ -38,7 +38,12 @@ ASKED = {"asked": Provide(asked_jobs)}
 async def load(store: Store, snapshot: Snapshot, asked: Asked) -> Found:
     """One page of what waits, the job that is due first first."""
     return await store.run(
-        search(wanted(JobList.DELAYED, asked, snapshot.now), place=asked.place or None, limit=listing.PAGE_SIZE)
+        search(
+            wanted(JobList.DELAYED, asked, snapshot.now),
+            place=asked.place or None,
+            limit=listing.PAGE_SIZE,
+            infos=snapshot.queues,
+        )
     )
 
 

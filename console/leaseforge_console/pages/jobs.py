@@ -28,7 +28,12 @@ ASKED = {"asked": Provide(asked_jobs)}
 async def load(store: Store, snapshot: Snapshot, asked: Asked) -> Found:
     """One page of the jobs."""
     return await store.run(
-        search(wanted(JobList.JOBS, asked, snapshot.now), place=asked.place or None, limit=listing.PAGE_SIZE)
+        search(
+            wanted(JobList.JOBS, asked, snapshot.now),
+            place=asked.place or None,
+            limit=listing.PAGE_SIZE,
+            infos=snapshot.queues,
+        )
     )
 
 

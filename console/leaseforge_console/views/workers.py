@@ -11,7 +11,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.tables import EVERYTHING, Column, Look, Narrowed, Table
 
-_MOST_RUNNING = 8
+_MOST_RUNNING = 5
 _MOST_QUEUES = 8
 
 

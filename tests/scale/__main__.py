@@ -1,10 +1,10 @@
 """A million jobs on a server of its own, measured: `python -m tests.scale engine|lists|pages|retry [embedded|redis]`.
 
-`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. `pages`: every
-page of the console, also in Chromium (`--queues 200 --workers 500`). `retry`: a bulk retry of 100,000 jobs while they are
-used, and while its server is killed. Each prints a table and keeps it in bench/results. They take some minutes and 1 to
-2 GiB; `small` goes through with thousands. `--url redis://...` takes a server that is there, and fills it if it is empty;
-`--only TEXT` leaves out what does not have the text in its name.
+`engine`: every script over two million jobs of one queue. `lists`: every list of the API, page after page. `pages`:
+every page of the console, also in Chromium (`--queues 200 --workers 500`). `retry`: a bulk retry of 100,000 jobs while
+they are used, and while its server is killed. Each prints a table and keeps it in bench/results. They take some minutes
+and 1 to 2 GiB; `small` goes through with thousands. `--url redis://...` takes a server that is there, and fills it if
+it is empty; `--only TEXT` leaves out what does not have the text in its name.
 """
 
 import argparse

@@ -41,6 +41,11 @@ async def make_token(
 ) -> Response[str]:
     """Makes a token and shows it, in this answer and never again."""
     sent = _read(await sent_by(request))
+    mine, _ = await api_tokens.listed(identity_of(request).username, offset=0)
+    if sent.kind is TokenKind.PERSONAL and any(token.name == sent.name and token.kind is sent.kind for token in mine):
+        # Whoever presses twice means one token.
+        taken = {"name": "You have a token of this name: choose another, or revoke that one first."}
+        return await _ask(request, console, store, sent, taken, status=409)
     try:
         made = await api_tokens.create(
             identity_of(request),

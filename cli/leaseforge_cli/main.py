@@ -22,6 +22,7 @@ COMMANDS = {
     "loadgen": ("leaseforge_cli.loadgen:loadgen", "Enqueue demo jobs at a steady rate."),
     "login": ("leaseforge_cli.login:login", "Ask for address, user and password."),
     "logout": ("leaseforge_cli.login:logout", "Forget the login that is kept."),
+    "probe": ("leaseforge_cli.probe:probe", "Ask the server or worker of this environment whether it lives."),
     "queues": ("leaseforge_cli.queues:queues", "List, show, pause, resume and purge queues."),
     "server": ("leaseforge_cli.server:server", "Serve the API and the console."),
     "users": ("leaseforge_cli.users:users", "List, make and change accounts."),

@@ -40,7 +40,7 @@ def test_ticked_jobs_are_deleted_and_a_closed_dialog_leaves_nothing_behind(
     for job_id in (ids[0], ids[2]):
         page.locator(f"#pick-{job_id}").check()
     bar.get_by_role("button", name="Delete 2…").click()
-    console.dialog.get_by_role("button", name="Delete 2 ready jobs").click()
+    console.dialog.get_by_role("button", name="Delete 2 jobs").click()
     console.expect_told("Deleting 2 ready jobs.")
     expect(console.heading()).to_contain_text("done")
     console.watch.check()

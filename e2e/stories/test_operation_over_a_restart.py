@@ -20,7 +20,7 @@ def test_an_operation_goes_on_after_the_server_was_killed(visit: Callable[..., C
     console.open("/dead?queue=exports")
     page.get_by_role("button", name="Retry 60…").click()
     console.dialog.get_by_label("Jobs a second, at most").fill("5")
-    console.dialog.get_by_role("button", name="Retry 60 dead jobs").click()
+    console.dialog.get_by_role("button", name="Retry 60 jobs").click()
     expect(console.heading()).to_contain_text("running")
 
     with console.watch.server_may_be_away():

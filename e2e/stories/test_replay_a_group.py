@@ -29,7 +29,7 @@ def test_failing_jobs_are_found_by_their_error_and_their_group_is_replayed(
     console.watch.check()
     console.dialog.get_by_label("Jobs a second, at most").fill("1000")
     console.dialog.get_by_label("Reason").fill("the provider is back")
-    console.dialog.get_by_role("button", name="Retry 306 dead jobs").click()
+    console.dialog.get_by_role("button", name="Retry 306 jobs").click()
 
     expect(console.heading()).to_contain_text("Retry 306 dead jobs")
     console.expect_told("Retrying 306 dead jobs.")

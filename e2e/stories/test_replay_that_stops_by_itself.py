@@ -18,7 +18,7 @@ def test_too_many_failures_stop_it_and_it_is_aborted(visit: Callable[..., Consol
     page = console.page
     console.open("/dead?queue=parcels")
     page.get_by_role("button", name="Retry 200…").click()
-    console.dialog.get_by_role("button", name="Retry 200 dead jobs").click()
+    console.dialog.get_by_role("button", name="Retry 200 jobs").click()
 
     expect(console.heading()).to_contain_text("stopped")
     note = page.locator("#operation-notes")

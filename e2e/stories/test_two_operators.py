@@ -26,14 +26,14 @@ def test_the_second_is_told_who_was_faster_and_takes_what_is_left(
         expect(window.dialog).to_contain_text("Retry 60 dead jobs?")
 
     anna.dialog.get_by_label("Jobs a second, at most").fill("1")
-    anna.dialog.get_by_role("button", name="Retry 60 dead jobs").click()
+    anna.dialog.get_by_role("button", name="Retry 60 jobs").click()
     expect(anna.heading()).to_contain_text("running")
     with ben.watch.expecting(422):
-        ben.dialog.get_by_role("button", name="Retry 60 dead jobs").click()
+        ben.dialog.get_by_role("button", name="Retry 60 jobs").click()
         expect(ben.dialog).to_contain_text("Already being retried by anna")
     ben.watch.check()
     ben.dialog.get_by_label("Jobs a second, at most").fill("1000")
-    ben.dialog.get_by_role("button", name="Retry 60 dead jobs").click()
+    ben.dialog.get_by_role("button", name="Retry 60 jobs").click()
 
     expect(ben.heading()).to_contain_text("done")
     expect(ben.page.get_by_role("region", name="Progress")).to_contain_text("60 of 60")

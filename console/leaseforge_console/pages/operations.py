@@ -40,7 +40,7 @@ from leaseforge_console.views.chosen import Chosen, JobList
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
 
-COUNT_WAIT_S = 1.5
+COUNT_WAIT_S = 2.5
 """An answer is held back so long for the counting to end."""
 _LOOK_EVERY_S = 0.03
 _SAME_S = 10

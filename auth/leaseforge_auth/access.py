@@ -8,6 +8,7 @@ from leaseforge_auth import calls
 from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.roles import permissions_of
+from leaseforge_auth.shared_reads import SharedReads
 from leaseforge_auth.tokens import LEEWAY_S, Claims, TokenKeys
 
 REFRESHABLE_S = 7 * 86_400
@@ -29,6 +30,10 @@ class AccessTokens:
         self._store = store
         self._keys = keys
         self._ttl_s = ttl_s
+        self._standings = SharedReads(self._read_standing)
+
+    async def _read_standing(self, token: tuple[str, str]) -> calls.Standing | None:
+        return await self._store.run(calls.read_token(*token))
 
     def issue(self, account: calls.Account) -> IssuedToken:
         """A token for an account that has just logged in."""
@@ -56,7 +61,7 @@ class AccessTokens:
         Raises NotAuthenticated also for a good token whose account was changed, disabled or deleted since.
         """
         claims = self._keys.read(token)
-        standing = await self._store.run(calls.read_token(claims.username, claims.jti))
+        standing = await self._standings.get((claims.username, claims.jti))
         if standing is None or standing.epoch != claims.epoch:
             raise NotAuthenticated("the token is not valid any more: log in again", had_credential=True)
         return Identity(claims.username, standing.roles, permissions_of(standing.roles), "token"), claims

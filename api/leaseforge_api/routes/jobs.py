@@ -32,10 +32,10 @@ async def enqueue(
     data: JSONBody[JobRequest],
     request: Request[Identity, Any, Any],
     coalescing: NamedDependency[Coalescing],
-    identity: NamedDependency[Identity],
     idempotency_key: IdempotencyKey = None,
 ) -> Response[JobShown]:
     """Stores a job: 201 with the job; 200 with the first one when the key was used for the very same job before."""
+    identity = request.user  # not injected: a second dependency makes the framework start tasks for both
     job = job_from(data, created_by=identity.username, idempotency_key=idempotency_key, trace=trace_of(request))
     accepted = await coalescing.enqueue(job)
     log.info(events.JOB_ENQUEUED, job_id=accepted.id, queue=accepted.queue, created=accepted.is_new)

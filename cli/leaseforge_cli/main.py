@@ -27,6 +27,10 @@ COMMANDS = {
     "server": ("leaseforge_cli.server:server", "Serve the API and the console."),
     "users": ("leaseforge_cli.users:users", "List, make and change accounts."),
     "version": ("leaseforge_cli.version:version", "Print the versions of Leaseforge and what it runs on."),
+    "wait-for-redis": (
+        "leaseforge_cli.wait_for_redis:wait_for_redis",
+        "Wait until the Redis of this environment answers and is fit for use.",
+    ),
     "worker": ("leaseforge_cli.worker:worker", "Run jobs with the tasks of the given modules."),
 }
 

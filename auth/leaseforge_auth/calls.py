@@ -126,7 +126,10 @@ def change_account(
 
 
 def delete_account(username: str) -> Call[Answer]:
-    """Removes an account with its personal API tokens and its saved views: ok, not_found, or refused (the last administrator)."""
+    """Removes an account, its personal API tokens and its saved views.
+
+    Answers ok, not_found, or refused (the last administrator).
+    """
     account_keys = keys.named(
         accounts=keys.ACCOUNTS,
         account=keys.account(username),

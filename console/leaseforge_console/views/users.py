@@ -87,7 +87,8 @@ class UserPage:
 class Confirmation:
     """What is asked before something is done to an account: `text` and `points` say what will be.
 
-    `epoch` is the state of the account that is shown, so that a form sent twice does nothing twice. `word` has to be typed, '' for nothing; `problem` says what was wrong with what was sent.
+    `epoch` is the state of the account that is shown, so that a form sent twice does nothing twice. `word` has to be
+    typed, '' for nothing; `problem` says what was wrong with what was sent.
     """
 
     title: str

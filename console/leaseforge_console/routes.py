@@ -224,9 +224,7 @@ def console_part(settings: ConsoleSettings) -> ConsolePart:
 
 
 @asynccontextmanager
-async def live_updates(
-    app: Litestar, store: Store, sessions: Sessions, stop: asyncio.Event
-) -> AsyncIterator[None]:
+async def live_updates(app: Litestar, store: Store, sessions: Sessions, stop: asyncio.Event) -> AsyncIterator[None]:
     """Runs the poller while the application lives."""
     app.state.live = live_ = Live(store, ended=sessions.ended)
     async with asyncio.TaskGroup() as tasks:

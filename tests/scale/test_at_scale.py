@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.__main__ import FEW, RESULTS, measure, measure_lists
+from tests.scale import retrying
+from tests.scale.__main__ import FEW, RESULTS, measure, measure_lists, measure_retry
 from tests.scale.scenario import SMALL, Size
 
 
@@ -39,3 +40,11 @@ def test_the_lists_are_walked_through_with_thousands(tmp_path: Path) -> None:
     assert {state: found[f"/api/jobs?state={state}"] for state in FEW.shares} == {
         state: round(FEW.jobs * share) for state, share in FEW.shares.items()
     }
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_bulk_retry_under_use_and_with_its_server_killed_acts_once_on_each_job(tmp_path: Path) -> None:
+    rows = measure_retry("embedded", retrying.SMALL, results=tmp_path)
+
+    assert [row.done for row in rows if row.name.startswith("retrying")] == [retrying.SMALL.jobs] * 2

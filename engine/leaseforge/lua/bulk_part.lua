@@ -8,11 +8,9 @@
 -- flags no-writes
 -- uses _queue
 local function bulk_part(K, A)
-  local rows = {}
-  for _, entry in ipairs(redis.call('LRANGE', K.chosen, 0, tonumber(A[1]) - 1)) do
-    if #rows == tonumber(A[1]) then
-      break
-    end
+  local rows, sample = {}, tonumber(A[1])
+  -- Without a sample nothing may be asked for: up to -1 would be the whole list.
+  for _, entry in ipairs(sample > 0 and redis.call('LRANGE', K.chosen, 0, sample - 1) or {}) do
     local id = string.match(entry, '^(.*) %S+$')
     local values = read_record(id, 'type')
     rows[#rows + 1] = { id, values and values[2] or '' }

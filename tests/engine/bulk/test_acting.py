@@ -220,6 +220,19 @@ def test_replayed_jobs_stand_in_line_in_the_order_they_died(line: LiveQueue, run
     assert line.take_wake_token()
 
 
+def test_a_server_that_takes_over_reads_how_far_it_is_and_not_the_jobs(line: LiveQueue, runner: Runner) -> None:
+    bring(line, JobState.DEAD, 6)
+    made = runner.create("retry", queue=line.name)
+    runner.collect(made)
+    line.raw.config_resetstat()
+
+    part, rows = line.run(bulk_calls.read_part(line.name, made.id))
+
+    assert (part.found, rows) == (6, [])
+    assert "cmdstat_lrange" not in line.raw.info("commandstats")  # of a million jobs it would take a second
+    assert len(line.run(bulk_calls.read_part(line.name, made.id, sample=4))[1]) == 4
+
+
 def test_outcomes_of_replayed_jobs_are_counted_once(line: LiveQueue, runner: Runner) -> None:
     bring(line, JobState.DEAD, 6)
     made = runner.create("retry", queue=line.name)

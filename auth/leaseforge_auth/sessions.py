@@ -76,7 +76,8 @@ class Sessions:
         for start in range(0, len(session_ids), _ASKED_AT_ONCE):
             asked = session_ids[start : start + _ASKED_AT_ONCE]
             call = session_calls.sessions_standing(asked, absolute_ms=self._absolute_ms)
-            gone.update(one for one, is_good in zip(asked, await self._store.run(call), strict=True) if not is_good)
+            standing = await self._store.run(call)
+            gone.update(one for one, is_good in zip(asked, standing, strict=True) if not is_good)
         return frozenset(gone)
 
     async def destroy(self, session_id: str) -> None:

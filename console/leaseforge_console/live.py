@@ -133,7 +133,7 @@ class Live:
         self._sessions[session] += 1
         seen = 0
         try:
-            while not self._closed and session not in self._over:
+            while self._goes_on(session):
                 try:
                     async with asyncio.timeout(keepalive_s):
                         await self._changed(feed, seen)
@@ -141,12 +141,16 @@ class Live:
                     yield None
                     continue
                 seen = feed.number
-                if feed.update is not None and not self._closed and session not in self._over:
+                if feed.update is not None and self._goes_on(session):
                     yield feed.update
         finally:
             self._leave(topic, feed)
             _count_down(self._streams, user)
             _count_down(self._sessions, session)
+
+    def _goes_on(self, session: str) -> bool:
+        """Whether a stream of this session is still to be fed."""
+        return not self._closed and session not in self._over
 
     async def _changed(self, feed: _Feed, seen: int) -> None:
         async with feed.changed:

@@ -10,6 +10,7 @@ from e2e.console import Console
 from e2e.producing import enqueue
 from e2e.product import ADMIN, VIEWER, Product
 from leaseforge import reads
+from leaseforge.jobs import JobState
 from leaseforge_auth import calls, session_calls
 
 
@@ -42,7 +43,7 @@ def test_an_action_of_an_expired_session_is_told_to_be_undone_and_leads_back(
     console.log_in(*ADMIN)
     expect(console.heading()).to_have_text("Queues")
     console.expect_told("nothing was done")
-    assert product.store.run(reads.queue("expiring")).counts["ready"] == 2
+    assert product.store.run(reads.queue("expiring")).counts[JobState.READY] == 2
 
 
 @pytest.mark.parametrize("path", ["/queues", "/account"])

@@ -32,7 +32,14 @@ _MEANINGS = {
     Result.UNKNOWN: "It began, and nothing was heard of its end: its server died, or still works on it. "
     "Something may have been changed: look at the target.",
 }
-_FOLDERS = {"queue": "/queues", "job": "/jobs", "dlq": "/jobs", "delayed": "/jobs", "user": "/users"}
+_FOLDERS = {
+    "queue": "/queues",
+    "job": "/jobs",
+    "dlq": "/jobs",
+    "delayed": "/jobs",
+    "user": "/users",
+    "bulk": "/operations",
+}
 # What a refused request named may be anything; only what can be a name becomes a link.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]*", re.ASCII)
 _CREDENTIALS = {"session": "a console session", "token": "an access token", "api_token": "an API token"}

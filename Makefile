@@ -5,7 +5,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser oidc-provider compose
+.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser oidc-provider compose kubernetes
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -13,7 +13,7 @@ help: ## list the commands
 run: .venv/.installed-run ## start everything: Redis-compatible server, API and console, a worker, a small demo load
 	@exec $(BIN)/leaseforge dev
 
-test: .venv/.installed-dev browser oidc-provider compose ## run all tests, the browser stories too (install what they need)
+test: .venv/.installed-dev browser oidc-provider compose kubernetes ## run all tests, the browser stories too (install what they need)
 	$(BIN)/pytest -m "not soak"
 	$(BIN)/pytest -m "not soak" e2e
 
@@ -60,6 +60,11 @@ oidc-provider: .venv/.installed-dev
 
 compose: .venv/.installed-dev
 	@.ci/ensure compose
+
+# Without kubectl its tests are skipped, unless CI is set.
+kubernetes: .venv/.installed-dev
+	@.ci/ensure kubectl || [ -z "$$CI" ]
+	@.ci/ensure crd-models
 
 .venv/.installed-run: requirements.lock pyproject.toml
 	@.ci/install requirements.lock

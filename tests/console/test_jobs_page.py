@@ -67,7 +67,7 @@ async def test_what_was_searched_is_told_and_the_page_stands_still(operator: Vis
 
     assert "0 found · searched 3 of 3 jobs at " in words(page)
     assert "No job matches" in words(page)
-    assert "sse:connect" not in page
+    assert 'hx-sse:connect="/console/live/still?section=jobs"' in page  # its figures stand, only its session is watched
 
 
 @pytest.mark.parametrize("path", ["jobs?type=x", "delayed?tag=x", "dead/jobs?text=x", "dead/jobs?within=900"])

@@ -103,7 +103,9 @@ async def test_jobs_are_narrowed_by_queue_type_and_words_of_the_error(operator: 
     assert address not in by_words
     assert other not in by_words
     assert "1 found · searched 2 of 2 jobs" in words(by_words)
-    assert 'hx-sse:connect="/console/live/still?section=dead"' in by_words  # its figures stand, only its session is watched
+    assert (
+        'hx-sse:connect="/console/live/still?section=dead"' in by_words
+    )  # its figures stand, only its session is watched
     assert "No dead job matches" in words(by_type)
     assert "0 found · searched 3 of 3 jobs" in words(by_type)
 

@@ -126,7 +126,7 @@ class _Painter:
         took = []
         for _ in range(PAINTS):
             self._page.goto(url, wait_until="load")
-            took.append(self._page.evaluate(_PAINTED))
+            took.append(float(self._page.evaluate(_PAINTED)))
         return sorted(took)[len(took) // 2]
 
 

@@ -19,11 +19,13 @@ RARE = 10_000
 """Of so many jobs in a row one has the type `rare`, the tag `rare` and the creator `rare`."""
 _LEASE_MS = 3_600_000
 _SLOTS = 16
+_SPAN_MS = 20 * 3_600_000
+"""Jobs came, or ended, evenly over so long until now; those that wait are due over so long from now on."""
 
 _FILL = """
 local PREFIX, state = string.sub(KEYS[1], 1, -6), ARGV[1]
 local queue, first, count, now = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local rare, payload, groups = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
+local rare, payload, groups, step = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local codes = { ready = 0, dead = 1, completed = 2, scheduled = 3, retrying = 4, cancelled = 5 }
 local function text(n) return string.format('%.0f', n) end
 local entries = {}
@@ -32,7 +34,7 @@ for number = first, first + count - 1 do
   local key = PREFIX .. 'job:' .. id
   local is_rare = number % rare == 7
   local priority = number % 5
-  local ended = now - 72000000 + number * 50 + queue
+  local ended = now - 72000000 + number * step + queue
   local fields = { 'type', is_rare and 'rare' or 'type-' .. number % 40, 'created_at', text(ended - 60000),
     'tags', is_rare and '["rare"]' or '["tenant-' .. number % 50 .. '"]', 'rev', '3', 'state', state,
     'created_by', is_rare and 'rare' or 'service-' .. number % 4 }
@@ -52,10 +54,10 @@ for number = first, first + count - 1 do
     entries[#entries + 1] = string.format('%016.0f', number) .. id
   else
     if state == 'scheduled' then
-      score = text(now + 3600000 + number * 50 + queue)
+      score = text(now + 3600000 + number * step + queue)
       set('scheduled_at', score)
     elseif state == 'retrying' then
-      score = text(now + 600000 + number * 50 + queue)
+      score = text(now + 600000 + number * step + queue)
       set('attempts', '1', 'failures', '1', 'error_kind', 'TimeoutError', 'error', 'the mail server did not answer')
     else
       set('seq', '1', 'ready_at', text(ended - 2000), 'token', '1.w', 'settled', '1.w', 'worker', 'w', 'attempts', '3',
@@ -123,7 +125,7 @@ def populate(store: SyncStore, raw: Any, wanted: Population) -> None:
             count = round(wanted.jobs * share / wanted.queues)
             for first in range(1, count + 1, CHUNK):
                 size = min(CHUNK, count + 1 - first)
-                words = [state, number, first, size, now_ms, RARE, payload, wanted.groups]
+                words = [state, number, first, size, now_ms, RARE, payload, wanted.groups, _SPAN_MS // count]
                 fill(keys=[queue_key(queue, "guard")], args=words)
     for number in range(wanted.workers):
         store.run(exchanges.register_worker(_report(number, wanted.names())))

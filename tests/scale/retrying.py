@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leaseforge.scripts import ENGINE
+from leaseforge_auth.calls import SCRIPTS
 from tests.scale.populating import Population
 from tests.scale.stage import Caller, Server, Stage
 from tests.scale.watching import share
@@ -153,9 +154,9 @@ def _watched(stage: Stage, server: Server | None, queue: str, name: str, rows: l
 
 
 def _script_of(command: bytes) -> str:
-    """What a slow command was, by the script's name where it is one of the engine's."""
+    """What a slow command was, by the script's name where it is one of ours."""
     words = command.decode("utf-8", "replace").split(" ")
-    names = {ENGINE.load(name).sha: name for name in ENGINE.names()}
+    names = {library.load(name).sha: name for library in (ENGINE, SCRIPTS) for name in library.names()}
     return names.get(words[1], words[0]) if len(words) > 1 else words[0]
 
 

@@ -8,6 +8,7 @@ import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from leaseforge_api.edge import ON_EVERY_ANSWER
 
@@ -17,9 +18,24 @@ BODY_S = 60.0
 """From there to the end of the body: the largest one at 270 KiB/s."""
 UNREAD_S = 30.0
 """How long a client may leave an answer that is on its way unread."""
+KEEP_ALIVE_S = 130
+"""How long an unused connection stays open: longer than proxies keep theirs (nginx 60 s, Traefik 90 s, Caddy 120 s).
+
+Whoever waits shorter closes. Were that the server, a request could meet the end of its connection on the way.
+"""
+LINGER_S = 0.5
+"""How long a stopping server waits for a request that may be on its way already."""
+STUCK_S = 1.0
+"""A stopping server cuts off a client that has read nothing for this long."""
 MAX_HEAD_BYTES = 32 * 1024
 MAX_HEADERS = 100
 _TOO_LARGE = "The headers are too large."
+
+
+class Connections(ServerState):
+    """All connections of one server. Once it `is_stopping`, every answer is the last one of its connection."""
+
+    is_stopping = False
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -28,6 +44,8 @@ class BoundedProtocol(HttpToolsProtocol):
     head_s = HEAD_S
     body_s = BODY_S
     unread_s = UNREAD_S
+    linger_s = LINGER_S
+    stuck_s = STUCK_S
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,6 +54,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._is_in_head = False
         self._is_head_too_large = False
+        self._is_leaving = False
+        self._is_gone = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own does
         """A client is here: its first request is awaited."""
@@ -44,6 +64,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
+        self._is_gone = True
         self._stop_waiting()
         self.resume_writing()
         super().connection_lost(exc)
@@ -75,11 +96,40 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._await_within(self.body_s)
         super().on_headers_complete()
+        if self._is_leaving or getattr(self.server_state, "is_stopping", False):
+            # The answer says so, too: the client opens another connection, to a server that stays.
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """All of the request is here."""
         self._stop_waiting()
         super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """The server stops: one more answer if a request is under way or comes at once, then the connection ends.
+
+        uvicorn's own would close an unused connection now, with a request on its way that is then neither answered
+        nor known to be left undone; and it would wait for a client that reads nothing.
+        """
+        self._is_leaving = True
+        if self._is_idle():
+            self.loop.call_later(self.linger_s, self._close_if_idle)
+        else:
+            self.cycle.keep_alive = False
+        self.loop.call_later(self.stuck_s, self._cut_off_if_stuck, 0)
+
+    def _close_if_idle(self) -> None:
+        if self._is_idle():
+            self.transport.close()
+
+    def _cut_off_if_stuck(self, unread_before: int) -> None:
+        if self._is_gone:
+            return
+        unread = self.transport.get_write_buffer_size()
+        if 0 < unread == unread_before:
+            self.transport.abort()
+        else:
+            self.loop.call_later(self.stuck_s, self._cut_off_if_stuck, unread)
 
     def pause_writing(self) -> None:
         """The client does not read as fast as we write."""

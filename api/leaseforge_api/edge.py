@@ -1,7 +1,7 @@
 """The outermost layer of the server: what holds for every answer, also for errors and paths that do not exist."""
 
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from leaseforge import events
 from leaseforge_api.metrics_http import UNMATCHED, HttpMeters
 from leaseforge_api.request_ids import HEADER, request_id
 from leaseforge_api.slashes import keep_slashes
+from leaseforge_auth.addresses import Network, is_trusted_proxy
 from leaseforge_auth.audit.action import SCOPE_KEY, Action
 from leaseforge_console.pages.api import INLINE_IMAGES
 
@@ -48,11 +49,21 @@ class Edge:
     """Wraps the whole application: request id, path prefix, HEAD, security headers, one log line and count a request.
 
     HEAD is answered as GET without the body, OPTIONS with the methods of the path. A path prefix is taken off whether
-    the proxy in front keeps it or strips it, so that routes never see it.
+    the proxy in front keeps it or strips it, so that routes never see it. Where a route begins like the prefix only the
+    proxy can tell which of the two: X-Forwarded-Prefix from a trusted one says that it is off already.
     """
 
-    def __init__(self, app: ASGIApp, *, root_path: str, is_https: bool, meters: HttpMeters) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        root_path: str,
+        is_https: bool,
+        meters: HttpMeters,
+        trusted_proxies: Sequence[Network] = (),
+    ) -> None:
         self.app = app
+        self.trusted_proxies = trusted_proxies
         self.meters = meters
         self.root_path = root_path
         self.always = ON_EVERY_ANSWER | ({b"strict-transport-security": ONE_YEAR} if is_https else {})
@@ -67,7 +78,11 @@ class Edge:
         method = scope["method"]
         scope["root_path"] = ""
         keep_slashes(scope)
-        if self.root_path and (scope["path"] + "/").startswith(self.root_path + "/"):
+        if (
+            self.root_path
+            and (scope["path"] + "/").startswith(self.root_path + "/")
+            and not self._has_lost_prefix(scope)
+        ):
             scope["path"] = scope["path"][len(self.root_path) :] or "/"
         if method in _ASKED_AS:
             # A copy: the server below has to know that it is HEAD, or it would wait for the body.
@@ -87,6 +102,11 @@ class Edge:
             # The head of the answer is out and the body was not wanted: what ended the body does not matter.
             if not answer.is_cut_short:
                 raise
+
+    def _has_lost_prefix(self, scope: MutableMapping[str, Any]) -> bool:
+        said = [value for name, value in scope["headers"] if name == b"x-forwarded-prefix"]
+        is_ours = [value.decode("latin-1").rstrip("/") for value in said] == [self.root_path]
+        return is_ours and is_trusted_proxy((scope.get("client") or ("",))[0], self.trusted_proxies)
 
     def _headers(self, scope: MutableMapping[str, Any]) -> dict[bytes, bytes]:
         return self.always | {HEADER: request_id(scope).encode()}

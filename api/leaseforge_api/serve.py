@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from leaseforge import events, logs, tracing
 from leaseforge.errors import LeaseforgeError
 from leaseforge.store import connect
 from leaseforge_api.app import STORE_PATIENCE_S, create_app
-from leaseforge_api.connections import BoundedProtocol
+from leaseforge_api.connections import KEEP_ALIVE_S, BoundedProtocol, Connections
 from leaseforge_api.settings import ServerSettings
 
 GRACE_S = 10
@@ -29,12 +29,25 @@ class CannotServe(LeaseforgeError):
 
 
 class Server(uvicorn.Server):
-    """uvicorn that tells the application first: it would wait for streams that only end when told to."""
+    """uvicorn that leaves no request unanswered when it stops.
 
-    def __init__(self, config: uvicorn.Config, *, on_start: Callable[[], None], on_stop: Callable[[], None]) -> None:
+    The application is told first: streams end, `/ready` refuses. Requests are taken for `delay_s` more, each answer the
+    last one of its connection, so that load balancers look elsewhere. Then nobody is let in, and what is open ends.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        on_start: Callable[[], None],
+        on_stop: Callable[[], None],
+        delay_s: float = 0.0,
+    ) -> None:
         super().__init__(config)
+        self.server_state = self._connections = Connections()
         self._on_start = on_start
         self._on_stop = on_stop
+        self._delay_s = delay_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts the application and listens."""
@@ -48,8 +61,26 @@ class Server(uvicorn.Server):
         uvicorn's own would raise the signal again afterwards: an orderly stop would look like a killed process.
         """
         self._on_stop()
+        self._connections.is_stopping = True
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Waits `delay_s`, then ends what is open within the grace. A second signal cuts both short."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._delay_s
+        while not self.force_exit and loop.time() < until:  # noqa: ASYNC110 -- uvicorn has a flag there, no event
+            await asyncio.sleep(0.1)
+        # The kernel has let these in already: with the listening socket closed over them their requests would be lost.
+        late = [loop.create_task(self._let_in(each)) for listening in sockets or [] for each in _waiting(listening)]
+        await super().shutdown(sockets)
+        await asyncio.gather(*late)
+
+    async def _let_in(self, connection: socket.socket) -> None:
+        _, protocol = await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: BoundedProtocol(self.config, self.server_state, self.lifespan.state), connection
+        )
+        protocol.shutdown()
 
 
 def serve(settings: ServerSettings) -> None:
@@ -76,6 +107,7 @@ async def run_server(settings: ServerSettings, recording: "Recording | None" = N
             server_header=False,
             # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
             proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
         )
         with listen(settings.http.api_addr) as listening:
@@ -84,6 +116,7 @@ async def run_server(settings: ServerSettings, recording: "Recording | None" = N
                 config,
                 on_start=lambda: log.info(events.SERVER_STARTED, address=address),
                 on_stop=app.state.stop.set,
+                delay_s=settings.http.stop_delay_s,
             )
             await server.serve(sockets=[listening])
         if not server.started:
@@ -102,6 +135,17 @@ def listen(address: tuple[str, int]) -> socket.socket:
     # socket like this one do not: each answer's body would wait for the acknowledgement of its head, 40 ms on Linux.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+def _waiting(listening: socket.socket) -> Iterator[socket.socket]:
+    """The connections that wait to be accepted."""
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:  # none is left, or one is gone again
+            return
+        connection.setblocking(False)
+        yield connection
 
 
 def _text(address: tuple[Any, ...]) -> str:

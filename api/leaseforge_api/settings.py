@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.logs import FORMATS, levels
 from leaseforge.metrics_token import metrics_token
-from leaseforge.settings import EngineSettings, address, one_of, part, read, setting
+from leaseforge.settings import EngineSettings, address, one_of, part, read, seconds, setting
 from leaseforge.tracing_settings import OFF, TracingSettings
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
@@ -38,6 +38,12 @@ class HttpSettings:
 
     api_addr: tuple[str, int] = setting(
         "LEASEFORGE_API_ADDR", default=("127.0.0.1", 8080), parse=address, help="host:port of API and console"
+    )
+    stop_delay_s: float = setting(
+        "LEASEFORGE_STOP_DELAY",
+        default=0.0,
+        parse=seconds(0, 300),
+        help="how long a server told to stop takes requests while /ready refuses already, for load balancers to hear",
     )
     environment: str = setting(
         "LEASEFORGE_ENVIRONMENT", default="development", parse=environment, help="word in the console's badge"

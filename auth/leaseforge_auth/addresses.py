@@ -38,6 +38,12 @@ def client_address(peer: str | None, forwarded_for: Iterable[str], trusted: Sequ
     return str(address)
 
 
+def is_trusted_proxy(peer: str, trusted: Sequence[Network]) -> bool:
+    """Whether what this peer says about the request in its headers is believed."""
+    address = _parse(peer)
+    return address is not None and _is_trusted(address, trusted)
+
+
 def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(text)

@@ -147,7 +147,7 @@ class AuthSettings:
         "LEASEFORGE_TRUSTED_PROXIES",
         default=(),
         parse=networks,
-        help="addresses and networks whose X-Forwarded-For is believed, separated by commas",
+        help="addresses and networks whose X-Forwarded-For and -Prefix are believed, separated by commas",
     )
     password_login: bool = setting(
         "LEASEFORGE_PASSWORD_LOGIN",

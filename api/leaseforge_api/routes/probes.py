@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from litestar import Request, Response, Router, get
+from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
@@ -33,9 +34,12 @@ async def health(store: NamedDependency[Store]) -> Response[Health]:
 
 
 @get("/ready", **public())
-async def ready(store: NamedDependency[Store]) -> Response[Health]:
-    """Whether requests should be sent here: 503 without Redis."""
-    return await _health(store, "ready")
+async def ready(state: State, store: NamedDependency[Store]) -> Response[Health]:
+    """Whether requests should be sent here: 503 without Redis, and once the server was told to stop."""
+    answer = await _health(store, "ready")
+    if state.stop.is_set():
+        return Response(Health("stopping", answer.content.redis), status_code=503)
+    return answer
 
 
 @get("/metrics", **public())

@@ -3,7 +3,7 @@
 import http.client
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -15,6 +15,8 @@ from leaseforge_cli.logins import Door
 TIMEOUT_S = 30.0
 TRIES = 3
 MAX_PAUSE_S = 5.0
+# A proxy's own words for a server that has just gone, beside the server's for a Redis that has.
+_AWAY = (http.HTTPStatus.BAD_GATEWAY, http.HTTPStatus.SERVICE_UNAVAILABLE, http.HTTPStatus.GATEWAY_TIMEOUT)
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 PAGE = 100
 MAX_PAGES = 200
@@ -26,7 +28,9 @@ _CODES: Mapping[int, ExitCode] = {
     409: ExitCode.CONFLICT,
     422: ExitCode.CONFLICT,
     429: ExitCode.API_UNAVAILABLE,
+    502: ExitCode.API_UNAVAILABLE,
     503: ExitCode.API_UNAVAILABLE,
+    504: ExitCode.API_UNAVAILABLE,
 }
 
 
@@ -68,10 +72,19 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class ApiClient:
-    """One connection that is kept open. Not for several threads."""
+    """One connection that is kept open. Not for several threads. `on_repeat` hears of each request sent again."""
 
-    def __init__(self, url: str, token: str | None = None, *, timeout_s: float = TIMEOUT_S, tries: int = TRIES) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        tries: int = TRIES,
+        on_repeat: Callable[[], None] = lambda: None,
+    ) -> None:
         parts = urlsplit(url)
+        self._on_repeat = on_repeat
         self.url = url
         self._prefix = parts.path
         self._tries = tries
@@ -154,10 +167,11 @@ class ApiClient:
                 if pause_s is None:
                     raise
             except Refused as refused:
-                if pause_s is None or refused.status != http.HTTPStatus.SERVICE_UNAVAILABLE:
+                if pause_s is None or refused.status not in _AWAY:
                     raise
                 pause_s = max(pause_s, min(refused.retry_after_s, MAX_PAUSE_S))
             time.sleep(pause_s)
+            self._on_repeat()
         raise AssertionError("the last try answers or raises")
 
     def once(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Answer:
@@ -191,7 +205,7 @@ class ApiClient:
 
     def _pauses(self) -> Iterator[float | None]:
         """Before each further try; None: this one is the last."""
-        yield from (0.2 * 2**number for number in range(self._tries - 1))
+        yield from (min(0.2 * 2**number, MAX_PAUSE_S) for number in range(self._tries - 1))
         yield None
 
 

@@ -40,6 +40,14 @@ DURATION = Parsed(seconds(0.1, 86_400))
     show_default=True,
     help="the longest a sleep takes",
 )
+@click.option(
+    "-tries",
+    "--tries",
+    type=click.IntRange(1, 20),
+    default=8,
+    show_default=True,
+    help="how often a request is sent, at most, while no answer comes or the server is not available",
+)
 @click.option("-queue", "--queue", default="default", show_default=True, help="the queue")
 @click.option("-seed", "--seed", type=int, help="makes the order of the kinds repeatable with one sender")
 @json_option
@@ -48,6 +56,7 @@ def loadgen(
     concurrency: int,
     duration: float,
     sleep_max_ms: int,
+    tries: int,
     queue: str,
     seed: int | None,
     as_json: bool,
@@ -56,18 +65,20 @@ def loadgen(
     """Enqueue demo jobs at a steady rate and say how that went.
 
     A worker with the demo tasks runs them (leaseforge worker --demo). Each job has its moment; the rate is held if the
-    jobs went out at it within 2 %. Latencies count from a job's moment to its answer. Exit status 0 means that the rate
-    was held and nothing failed, 15 that it was not held, 1 that requests failed.
+    jobs went out at it within 2 %. Latencies count from a job's moment to its answer. A request that is sent again has
+    the same idempotency key, so its job is stored once. Exit status 0 means that the rate was held and nothing failed,
+    15 that it was not held, 1 that requests failed. Interrupted, it waits for the answers still to come.
     """
     if not any(weights.values()):
         raise click.UsageError(f"one of the weights must be above 0: {', '.join(KINDS)}")
     load = Load(rate, duration, concurrency)
-    run = Run(load, Mix(weights, queue, sleep_max_ms), door(), seed=seed)
+    run = Run(load, Mix(weights, queue, sleep_max_ms), door(), seed=seed, tries=tries)
     try:
         for tally in run.carry_out():
             _show_progress(load, tally)
         _end_progress()
     except KeyboardInterrupt:
+        run.stop()
         _end_progress()
         _show(load, run.tally, as_json=as_json)
         raise
@@ -117,6 +128,7 @@ def _show(load: Load, tally: Tally, *, as_json: bool) -> None:
             "rate": f"{summary['achieved_rate']:.2f}/s of {load.rate:g}/s asked, {held}",
             "requests": f"{tally.sent:,} of {load.jobs:,}",
             "stored": f"{summary['stored']:,} ({kinds})" if tally.accepted else "0",
+            "repeated": f"{tally.repeated:,}",
             "latency": ", ".join(f"{name} {value:.1f} ms" for name, value in latency.items()),
             "errors": ", ".join(f"{kind}: {count:,}" for kind, count in tally.errors.most_common()) or "none",
             "ids": ", ".join(tally.sample),
@@ -134,6 +146,7 @@ def _summary(load: Load, tally: Tally) -> dict[str, Any]:
         "requests": tally.sent,
         "stored": sum(tally.accepted.values()),
         "stored_by_kind": dict(tally.accepted),
+        "repeated": tally.repeated,
         "latency_ms": latency | {"max": round(tally.max_s * 1000, 2)},
         "errors": dict(tally.errors),
         "ids": tally.sample,

@@ -17,6 +17,8 @@ from leaseforge_cli.logins import Door
 
 SAMPLE = 5
 HELD_WITHIN = 0.02
+PATIENCE_S = 10.0
+"""How long an interrupted run waits for the answers still to come."""
 # Latencies are kept as counts of classes this much apart, so that a long run takes no more memory than a short one.
 _STEP = math.log(1.02)
 
@@ -31,6 +33,7 @@ class Tally:
     last_sent: float = 0.0
     accepted: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
     first_error: str = ""
     sample: list[str] = field(default_factory=list)
     max_s: float = 0.0
@@ -51,6 +54,11 @@ class Tally:
             self._classes[math.ceil(math.log(max(latency_s, 1e-5)) / _STEP)] += 1
             if len(self.sample) < SAMPLE:
                 self.sample.append(job_id)
+
+    def repeat(self) -> None:
+        """Counts a request that was sent once more, because no answer came or the server was not available."""
+        with self._lock:
+            self.repeated += 1
 
     def fail(self, kind: str, message: str) -> None:
         """Counts a job that was refused, or of which nothing was heard."""
@@ -89,9 +97,14 @@ class Load:
 
 
 class Run:
-    """Sends the load from threads with a connection each. `stop` ends it early."""
+    """Sends the load from threads with a connection each.
 
-    def __init__(self, load: Load, mix: Mix, door: Door, *, seed: int | None = None) -> None:
+    A request of which nothing was heard is sent up to `tries` times with one idempotency key: its job exists once.
+    """
+
+    def __init__(self, load: Load, mix: Mix, door: Door, *, seed: int | None = None, tries: int = 1) -> None:
+        self._tries = tries
+        self._senders: list[threading.Thread] = []
         self._load = load
         self._mix = mix
         self._door = door
@@ -102,7 +115,7 @@ class Run:
         self.tally = Tally(time.monotonic(), load.rate)
 
     def carry_out(self) -> Iterator[Tally]:
-        """The tally about ten times a second until all is done. Leaving it early stops the senders.
+        """The tally about ten times a second until all is done. Leaving it early stops the senders (see `stop`).
 
         Raises CommandFailed if the token does not count.
         """
@@ -110,11 +123,11 @@ class Run:
             client.get("auth/me")
         self.tally.began = time.monotonic()
         # Daemons: a sender that hangs in a connection must not keep the process.
-        senders = [threading.Thread(target=self._send_all, daemon=True) for _ in range(self._load.concurrency)]
-        for sender in senders:
+        self._senders = [threading.Thread(target=self._send_all, daemon=True) for _ in range(self._load.concurrency)]
+        for sender in self._senders:
             sender.start()
         try:
-            for sender in senders:
+            for sender in self._senders:
                 while sender.is_alive():
                     sender.join(0.1)
                     yield self.tally
@@ -123,9 +136,17 @@ class Run:
         if self._defects:
             raise self._defects[0]
 
+    def stop(self, *, within_s: float = PATIENCE_S) -> None:
+        """Sends no further job and waits until those under way are answered: the tally then has them all."""
+        self._stopping.set()
+        until = time.monotonic() + within_s
+        for sender in self._senders:
+            sender.join(max(0.0, until - time.monotonic()))
+
     def _send_all(self) -> None:
         try:
-            with ApiClient(self._door.url, self._door.token, tries=1) as client:
+            door, tries = self._door, self._tries
+            with ApiClient(door.url, door.token, tries=tries, on_repeat=self.tally.repeat) as client:
                 while (number := next(self._numbers)) < self._load.jobs:
                     due = self.tally.began + number / self._load.rate
                     if self._stopping.wait(max(0.0, due - time.monotonic())):

@@ -3,9 +3,11 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+ENGINE ?= docker
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e screenshots bench matrix mutants build clean browser oidc-provider compose kubernetes
+.PHONY: help run test check e2e screenshots bench matrix mutants build images clean browser oidc-provider compose kubernetes
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -47,6 +49,13 @@ build: .venv/.installed-dev ## make the sdist and the wheel in dist/ and try the
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	LEASEFORGE_TEST_WHEEL="$$(ls $(CURDIR)/dist/*.whl)" $(BIN)/pytest tests/contracts/test_wheel.py
+
+images: ## build the container images of server and worker (ENGINE=podman for another builder)
+	for target in server worker; do \
+	    $(ENGINE) build --file deploy/docker/Dockerfile --target $$target --tag leaseforge-$$target:$(VERSION) \
+	        --build-arg VERSION=$(VERSION) --build-arg CREATED="$$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
+	        --build-arg REVISION="$$(git rev-parse HEAD 2>/dev/null || echo unknown)" . || exit; \
+	done
 
 clean: ## remove what tools made (the data of `make run` in .leaseforge stays)
 	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache e2e/artifacts

@@ -80,8 +80,7 @@ def faults(composition: Mapping[str, Any]) -> Iterator[str]:
 
 def _faults_of_ours(name: str, service: Mapping[str, Any]) -> Iterator[str]:
     part = name.removesuffix("-sso")
-    drain_s = WorkerSettings.__dataclass_fields__["drain_s"].default
-    if seconds(service.get("stop_grace_period", "10s")) < drain_s + 15:
+    if seconds(service.get("stop_grace_period", "10s")) < WorkerSettings().drain_s + 15:
         yield f"{name} is killed while it drains"
     if service.get("healthcheck", {}).get("test") != ["CMD", "leaseforge", "probe", part, "--ready"]:
         yield f"{name} is not asked by the product's own command whether it is ready"
@@ -339,7 +338,7 @@ def test_prometheus_finds_every_container_under_the_names_rules_and_dashboard_kn
     text = text.replace("/etc/prometheus/rules", str(OBSERVABILITY / "prometheus" / "rules"))
     (tmp_path / "prometheus.yml").write_text(text.replace("/run/secrets/metrics_token", str(tmp_path / "token")))
 
-    argv = ["promtool", "check", "config", tmp_path / "prometheus.yml"]
+    argv = ["promtool", "check", "config", str(tmp_path / "prometheus.yml")]
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
 
     assert ended.returncode == 0, ended.stderr

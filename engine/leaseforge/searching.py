@@ -213,9 +213,10 @@ def _bound(sources: Sequence[_Source], left: int) -> None:
 def _look(asked: Filter, sources: Sequence[_Source], page: _Page) -> Plan[None]:
     """Looks at the next records of some sets, together."""
     looking = [source for source in sources if source.look > 0]
+    # Of each only its likely share of the page: records of matches are what costs most.
+    want = min(page.left, max(2, 2 * page.left // max(1, len(looking))))
     calls = [
-        search_call(source.queue, source.key, source.state, asked, source.spot, source.look, page.left)
-        for source in looking
+        search_call(source.queue, source.key, source.state, asked, source.spot, source.look, want) for source in looking
     ]
     for source, looked in zip(looking, (yield from Batch(calls)), strict=True):
         page.searched += looked.looked

@@ -290,9 +290,11 @@ async def test_what_is_paused_is_gone_on_with_and_what_is_aborted_is_over(operat
     path = await asked(operator, OF_DEAD)
     await operator.post(f"{path}/run", start((await operator.get(path)).text, path) | {"rate": "1"})
 
-    await operator.get(path)
+    going = (await operator.get(path)).text
     paused = await operator.post(f"{path}/pause")
     page = (await operator.get(path)).text
+    assert f'<a class="btn without-script" href="{path}">Look again</a>' in going
+    assert "Look again" not in page
     assert paused.status_code == 303, words(paused.text)
     assert paused.headers["location"] == path
     assert "are left as they are until somebody goes on" in words(page)

@@ -63,6 +63,11 @@ def addresses_with_prefix(_name: str, text: str) -> list[str]:
     return [found for found in _ADDRESS.findall(text) if found and not found.startswith(_GOOD_ADDRESS)]
 
 
+def nothing_timed(name: str, text: str) -> list[str]:
+    """No page goes away under whoever reads it; the one that leads to the provider has nothing else to show."""
+    return [] if name == "pages/logged_out.html" else re.findall(r"http-equiv=[\"']?refresh", text, re.IGNORECASE)
+
+
 RULES: dict[Rule, tuple[str, ...]] = {
     nothing_inline: (
         '<p style="color: red">',
@@ -78,6 +83,7 @@ RULES: dict[Rule, tuple[str, ...]] = {
         '<a href="javascript:x()">',
         '<p hx-trigger="click[ctrlKey]">',
     ),
+    nothing_timed: ('<noscript><meta http-equiv="refresh" content="3"></noscript>', "<meta HTTP-EQUIV=refresh>"),
     tokens_in_forms: (
         '<form method="post" action="x"></form>',
         '<form {{ posts_to("/x") }}>\n<button></button></form>',

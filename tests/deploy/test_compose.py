@@ -17,8 +17,9 @@ import pytest
 import yaml
 
 from leaseforge.settings import Setting, declared
+from leaseforge.settings import read as read_settings
 from leaseforge.tracing_settings import TracingSettings
-from leaseforge_api.settings import HttpSettings
+from leaseforge_api.settings import HttpSettings, ServerSettings
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
 from leaseforge_cli.main import leaseforge
@@ -281,6 +282,21 @@ def test_another_redis_keeps_its_own_accounts(secrets: Path) -> None:
 
     assert (secrets / "redis_url").read_text().startswith("rediss://me:")
     assert (secrets / "redis_acl").read_text() == accounts
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_process_can_read_its_settings(composition: dict[str, Any], secrets: Path, name: str) -> None:
+    environ = {
+        variable: value.replace("/run/secrets", str(secrets))
+        for variable, value in composition["services"][name]["environment"].items()
+    }
+
+    if name == "worker":
+        assert read_settings(WorkerSettings, environ).metrics_token == (secrets / "metrics_token").read_text()
+    else:
+        settings = ServerSettings.read(environ)
+        assert settings.oidc.is_on == (name == "server-sso")
+        assert settings.auth.admin_password == (secrets / "admin_password").read_text()
 
 
 def test_nothing_secret_is_committed() -> None:

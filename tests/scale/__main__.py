@@ -11,6 +11,8 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -112,6 +114,7 @@ def main() -> None:
     parser.add_argument("--queues", type=int, default=20)
     parser.add_argument("--workers", type=int, default=20)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too
     if asked.what == "engine":
         measure(asked.server, SMALL if asked.small else Size())
     elif asked.what == "retry":

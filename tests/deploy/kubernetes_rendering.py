@@ -32,7 +32,8 @@ VARIANTS: Mapping[str, tuple[str, Sequence[str]]] = {
 def kubectl() -> str:
     """The path of a kubectl with kustomize 5."""
     fetched = Path(sys.prefix) / "kubectl" / "kubectl"
-    path = shutil.which("kubectl") or (str(fetched) if fetched.exists() else None)
+    # It is fetched only where the system's is missing or too old.
+    path = str(fetched) if fetched.exists() else shutil.which("kubectl")
     if path is None:
         unavailable("kubectl is not installed: `.ci/ensure kubectl`")
     return path

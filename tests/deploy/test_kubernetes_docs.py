@@ -39,7 +39,7 @@ def test_the_auth_secret_is_replaced_without_a_moment_in_which_a_token_is_unknow
     subprocess.run(["sh", "-euc", lines], env=environment, timeout=60, check=True)
 
     steps = [auth_secrets(line) for line in (tmp_path / "steps").read_text("utf-8").splitlines()]
-    before = ("the-old-secret-of-thirty-two-bytes-and-more",)
+    before: tuple[str, ...] = ("the-old-secret-of-thirty-two-bytes-and-more",)
     assert len(steps) == 3
     for after in steps:
         # Servers of both kinds run side by side: what the one signs with, the other accepts.

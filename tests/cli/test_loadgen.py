@@ -70,6 +70,7 @@ def test_the_summary_is_for_people_unless_json_is_asked_for(run: Run, api: Api) 
         "rate",
         "requests",
         "stored",
+        "repeated",
         "latency",
         "errors",
         "ids",

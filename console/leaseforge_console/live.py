@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from leaseforge import events, reads
+from leaseforge import bulk, events, reads
 from leaseforge.errors import BulkNotFound, JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
 from leaseforge.store import Store
 from leaseforge_console.views.snapshot import Snapshot
@@ -82,9 +82,11 @@ class TooManyStreams(LeaseforgeError):
 
 
 async def read_snapshot(store: Store) -> Snapshot:
-    """All queues and workers, now."""
-    queues, workers = await asyncio.gather(store.run(reads.queues()), store.run(reads.all_workers()))
-    return Snapshot.of(queues, workers)
+    """All queues and workers, and what goes on in bulk, now."""
+    queues, workers, going = await asyncio.gather(
+        store.run(reads.queues()), store.run(reads.all_workers()), store.run(bulk.going())
+    )
+    return Snapshot.of(queues, workers, going)
 
 
 class Live:

@@ -6,7 +6,7 @@ and once. `bulk_work` carries it out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from leaseforge import bulk_calls, limits, reads
@@ -38,6 +38,16 @@ from leaseforge.reads import Page
 from leaseforge.requests import is_job_id
 
 MAX_ID_BYTES = 64
+DROPPED = bulk_calls.DROPPED
+_GOING = (tuple(state for state in BulkState if not state.is_over), (BulkState.STOPPED,))
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """Operations that run or wait for somebody's decision, and how many of them stopped by themselves."""
+
+    unsettled: int = 0
+    stopped: int = 0
 
 
 def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
@@ -47,8 +57,8 @@ def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
     IdempotencyConflict for the same id with another action or filter.
     """
     check_order(order)
-    if order.filter.queue is not None:
-        yield from reads.queue(order.filter.queue)
+    for queue in order.filter.named_queues:
+        yield from reads.queue(queue)
     answer = yield from bulk_calls.create(operation_id, order_fields(order))
     if answer is Answer.REFUSED:
         raise TooManyOperations(
@@ -70,12 +80,22 @@ def show(operation_id: str) -> Plan[BulkOperation]:
     raise BulkNotFound(operation_id)
 
 
-def operations(states: Sequence[BulkState] = (), *, offset: int = 0, limit: int = 50) -> Plan[Page[BulkOperation]]:
-    """Operations of the last 7 days, the newest first; of `states` only, if any are given."""
+def operations(states: Sequence[str] = (), *, offset: int = 0, limit: int = 50) -> Plan[Page[BulkOperation]]:
+    """Operations of the last 7 days, the newest first; of `states` only, if any are given.
+
+    A state is a BulkState, or DROPPED for what was aborted before it began: then ABORTED is only what had begun.
+    """
     reads.check_page(offset, limit)
     total, rows = yield from bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit, states=states)
     found = tuple(operation for row in rows if (operation := operation_from(*row)) is not None)
     return Page(found, total, offset, limit)
+
+
+def going() -> Plan[Going]:
+    """How many operations are not over, read without their records."""
+    calls = [bulk_calls.read_operations(bulk_calls.ALIVE, offset=0, limit=0, states=states) for states in _GOING]
+    (unsettled, _), (stopped, _) = yield from Batch(calls)
+    return Going(unsettled, stopped)
 
 
 def run(operation_id: str, *, user: str, reason: str = "", pace: BulkPace | None = None) -> Plan[BulkOperation]:
@@ -171,10 +191,12 @@ def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
         yield FieldProblem("filter.states", "must name one at least")
     elif not wanted.states_for(order.action):
         possible = ", ".join(STATES[order.action])
-        named = next((name for name in ("state", "states") if getattr(wanted, name) is not None), "group")
+        named = next((name for name in ("state", "states", "groups") if getattr(wanted, name) is not None), "group")
         field = f"filter.{named}"
         yield FieldProblem(field, f"leaves no job to {order.action}: that takes one that is {possible}")
     yield from _text_problems("filter.group", wanted.group, limits.MAX_KEY_BYTES)
+    yield from _group_problems(wanted)
+    yield from _text_problems("filter.operation", wanted.operation, limits.MAX_OPERATION_BYTES)
     yield from _text_problems("filter.type", wanted.type, limits.MAX_TYPE_BYTES)
     yield from _text_problems("filter.tag", wanted.tag, limits.MAX_TAG_BYTES)
     yield from _text_problems("filter.error", wanted.error, limits.MAX_KEY_BYTES)
@@ -187,6 +209,20 @@ def _problems(order: BulkOrder) -> Iterator[FieldProblem]:
     for name in ("created", "finished"):
         yield from _time_problems(name, getattr(wanted, f"{name}_since"), getattr(wanted, f"{name}_until"))
     yield from _pace_problems(order)
+
+
+def _group_problems(wanted: BulkFilter) -> Iterator[FieldProblem]:
+    if wanted.groups is None:
+        return
+    if not 1 <= len(wanted.groups) <= limits.MAX_OPERATION_GROUPS:
+        yield FieldProblem("filter.groups", f"must be 1 to {limits.MAX_OPERATION_GROUPS} groups")
+        return
+    for index, one in enumerate(wanted.groups):
+        if message := queue_name_problem(one.queue):
+            yield FieldProblem(f"filter.groups[{index}].queue", message)
+        yield from _text_problems(f"filter.groups[{index}].group", one.group, limits.MAX_GROUP_BYTES)
+    if not wanted.named_queues or (wanted.ids is not None):
+        yield FieldProblem("filter.groups", "goes with no ids, and with no other queue than theirs")
 
 
 def _pace_problems(order: BulkOrder) -> Iterator[FieldProblem]:

@@ -19,6 +19,8 @@ OFFICE = "bulk"
 """Whoever holds it carries out all bulk operations."""
 ALL = "bulk"
 ALIVE = "bulk-alive"
+DROPPED = "dropped"
+"""What operations aborted before they began are asked for by; "aborted" then means those that had begun."""
 
 _FAILED = "failed:"
 

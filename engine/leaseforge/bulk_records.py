@@ -62,10 +62,19 @@ class BulkState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class BulkGroup:
+    """A group of dead jobs: those of one queue that failed alike."""
+
+    queue: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
 class BulkFilter:
     """Which jobs: all that is set must hold. Times: from `since` on, until just before `until`.
 
-    `state` is one, `states` are some of which each will do. `group` is a key of dead groups; `error` is looked for in
+    `state` is one, `states` are some of which each will do. `group` is a key of dead groups, `groups` are some of
+    which each will do. `operation` is the operator's action that acted on a job last; `error` is looked for in
     the last error and in the reason of dead jobs, whatever the case of A to Z; `finished_*` match ended jobs only.
     """
 
@@ -73,6 +82,8 @@ class BulkFilter:
     state: JobState | None = None
     states: tuple[JobState, ...] | None = None
     group: str | None = None
+    groups: tuple[BulkGroup, ...] | None = None
+    operation: str | None = None
     type: str | None = None
     tag: str | None = None
     error: str | None = None
@@ -82,9 +93,23 @@ class BulkFilter:
     finished_since: datetime | None = None
     finished_until: datetime | None = None
 
+    @property
+    def named_queues(self) -> tuple[str, ...]:
+        """The queues its jobs can only be of; none named: any."""
+        if self.groups is None:
+            return (self.queue,) if self.queue is not None else ()
+        return tuple(dict.fromkeys(one.queue for one in self.groups if self.queue in (None, one.queue)))
+
+    def groups_of(self, queue: str) -> tuple[str, ...] | None:
+        """The dead groups of a queue its jobs are in; None if they need not be in one."""
+        if self.groups is None:
+            return None if self.group is None else (self.group,)
+        named = dict.fromkeys(one.group for one in self.groups if one.queue == queue)
+        return tuple(group for group in named if self.group in (None, group))
+
     def states_for(self, action: BulkAction) -> tuple[JobState, ...]:
         """The states the action's jobs are looked for in."""
-        dead_only = self.group is not None
+        dead_only = self.group is not None or self.groups is not None
         return tuple(
             state
             for state in STATES[action]
@@ -118,9 +143,24 @@ class BulkOrder:
             getattr(mine, name) not in (None, getattr(others, name)) and getattr(others, name) is not None
             for name in ("queue", "group", "type")
         )
-        if apart or not set(mine.states_for(self.action)) & set(others.states_for(other.action)):
+        if apart or not _groups_meet(mine, others):
+            return False
+        if not set(mine.states_for(self.action)) & set(others.states_for(other.action)):
             return False
         return mine.ids is None or others.ids is None or not set(mine.ids).isdisjoint(others.ids)
+
+
+def _groups_meet(mine: BulkFilter, others: BulkFilter) -> bool:
+    """Whether there can be a queue with a group that both name."""
+    if mine.groups is None and others.groups is None:
+        return True
+    named = (mine.named_queues, others.named_queues)
+    for queue in {*named[0], *named[1]}:
+        if all(queue in names or not names for names in named):
+            both = mine.groups_of(queue), others.groups_of(queue)
+            if None in both or set(both[0] or ()) & set(both[1] or ()):
+                return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

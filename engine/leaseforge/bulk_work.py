@@ -51,7 +51,7 @@ def take_up(operation: BulkOperation) -> Plan[Work]:
     """What there is of an operation, for a runner that knows nothing of it yet."""
     queues: Sequence[str] = operation.queues
     if operation.ready_at is None:
-        queues = [operation.order.filter.queue] if operation.order.filter.queue else (yield from reads.queue_names())
+        queues = operation.order.filter.named_queues or (yield from reads.queue_names())
     found = yield from Batch([bulk_calls.read_part(queue, operation.id) for queue in queues])
     return Work(operation, tuple(queues), {queue: part for queue, (part, _) in zip(queues, found, strict=True)})
 
@@ -66,9 +66,14 @@ def collect(work: Work, *, term: int, most: int, look: int = limits.OPERATION_CH
     `most` jobs at most: then the operation is cut. `look` jobs are looked at, or as many named ones as go together.
     """
     operation, wanted = work.operation, work.operation.order.filter
-    stages = _stages(operation)
+    every = {queue: _stages(operation, queue) for queue in work.queues} if wanted.groups else None
+    shared = [] if every else _stages(operation, "")
+
+    def stages_of(queue: str) -> list[Any]:
+        return every[queue] if every else shared
+
     left = most - work.found
-    queue = next((queue for queue in work.queues if work.parts[queue].stage < len(stages)), None)
+    queue = next((queue for queue in work.queues if work.parts[queue].stage < len(stages_of(queue))), None)
     if queue is None:
         return OVER
     if left <= 0:
@@ -77,7 +82,7 @@ def collect(work: Work, *, term: int, most: int, look: int = limits.OPERATION_CH
     part = work.parts[queue]
     told: Told
     if wanted.ids is not None:
-        batch = stages[part.stage]
+        batch = stages_of(queue)[part.stage]
         told = yield from bulk_calls.pick(
             queue,
             operation.id,
@@ -89,7 +94,7 @@ def collect(work: Work, *, term: int, most: int, look: int = limits.OPERATION_CH
             stage=part.stage + 1,
         )
     else:
-        key, state = stages[part.stage]
+        key, state = stages_of(queue)[part.stage]
         told = yield from bulk_calls.collect(
             queue,
             operation.id,
@@ -165,14 +170,14 @@ def drop(work: Work) -> Plan[None]:
     yield from Batch([bulk_calls.drop(queue, work.operation.id) for queue in work.queues])
 
 
-def _stages(operation: BulkOperation) -> list[Any]:
-    """What is walked in each queue: batches of ids, or sets as (key, state)."""
+def _stages(operation: BulkOperation, queue: str) -> list[Any]:
+    """What is walked in a queue: batches of ids, or sets as (key, state)."""
     wanted = operation.order.filter
     if wanted.ids is not None:
         ids = list(dict.fromkeys(wanted.ids))
         return [ids[start : start + limits.OPERATION_CHUNK] for start in range(0, len(ids), limits.OPERATION_CHUNK)]
-    if wanted.group is not None:
-        return [(f"dead:group:{wanted.group}", JobState.DEAD)]
+    if (groups := wanted.groups_of(queue)) is not None:
+        return [(f"dead:group:{group}", JobState.DEAD) for group in groups]
     return [(state, state) for state in wanted.states_for(operation.order.action)]
 
 
@@ -180,7 +185,7 @@ def _wanted(operation: BulkOperation) -> Mapping[str, Any]:
     """The filter as the scripts take it: times in ms."""
     wanted: BulkFilter = operation.order.filter
     asked: dict[str, Any] = {"states": {str(state): True for state in wanted.states_for(operation.order.action)}}
-    for name in ("type", "tag", "group"):
+    for name in ("type", "tag", "group", "operation"):
         if (text := getattr(wanted, name)) is not None:
             asked[name] = text
     if wanted.error is not None:

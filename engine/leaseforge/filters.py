@@ -20,7 +20,8 @@ class Filter:
     """Jobs that match everything that is set. Instants are Unix ms; `before` ones are not included.
 
     `error` is looked for in the last error and in the reason of dead jobs, whatever the case of A to Z.
-    `group` is a dead group's key: it leaves dead jobs only.
+    `group` is a dead group's key: it leaves dead jobs only. `operation` is the operator's action that acted on a job
+    last, such as a bulk operation's id.
     """
 
     queue: str | None = None
@@ -30,6 +31,7 @@ class Filter:
     tag: str | None = None
     created_by: str | None = None
     error: str | None = None
+    operation: str | None = None
     priority_from: int | None = None
     priority_to: int | None = None
     created_from: int | None = None
@@ -61,6 +63,7 @@ class Filter:
             ("created_before", _number(self.created_before)),
             ("finished_from", _number(self.finished_from)),
             ("finished_before", _number(self.finished_before)),
+            ("operation", self.operation or ""),
         )
 
     def first_score(self, state: JobState) -> int | None:
@@ -97,6 +100,7 @@ def _problems(asked: Filter) -> Iterator[FieldProblem]:
         ("tag", asked.tag, limits.MAX_TAG_BYTES),
         ("created_by", asked.created_by, limits.MAX_KEY_BYTES),
         ("error", asked.error, limits.MAX_KEY_BYTES),
+        ("operation", asked.operation, limits.MAX_OPERATION_BYTES),
     )
     for name, text, most in bounds:
         if text is not None and not 0 < _size(text) <= most:

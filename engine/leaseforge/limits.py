@@ -70,6 +70,7 @@ KEEP_DEAD = 100_000
 MAX_OPERATION_JOBS = 1_000_000
 """Jobs one bulk operation may be about."""
 MAX_OPERATION_IDS = 1000
+MAX_OPERATION_GROUPS = 100
 """Jobs one bulk operation may name."""
 MAX_OPERATIONS = 1000
 MAX_OPERATIONS_ALIVE = 20

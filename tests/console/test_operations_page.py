@@ -8,12 +8,13 @@ import pytest
 
 from leaseforge import bulk, operations, reads
 from leaseforge.bulk_records import BulkOperation, BulkState
+from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
-from tests.api.support import kill_job
+from tests.api.support import claim_job, claim_next, kill_job, settle
 from tests.console.browsing import Visitor, hidden_fields, words
 from tests.console.conftest import PASSWORD, PASSWORD_HASH
 
@@ -21,7 +22,7 @@ ASK = "/console/operations"
 OF_DEAD = {"list": "dead", "all": "1", "action": "retry"}
 
 
-async def ask(visitor: Visitor, form: dict[str, str], *, ids: Sequence[str] = (), htmx: bool = False) -> httpx.Response:
+async def ask(visitor: Visitor, form: dict[str, Any], *, ids: Sequence[str] = (), htmx: bool = False) -> httpx.Response:
     """Sends the bar's form with some rows ticked."""
     data: dict[str, Any] = {"_csrf": visitor.token, **form, "id": list(ids)}
     headers = {"sec-fetch-site": "same-origin", "referer": f"http://127.0.0.1{visitor.page}"}
@@ -30,7 +31,7 @@ async def ask(visitor: Visitor, form: dict[str, str], *, ids: Sequence[str] = ()
     return await visitor.client.post(ASK, data=data, headers=headers)
 
 
-async def asked(visitor: Visitor, form: dict[str, str], *, ids: Sequence[str] = ()) -> str:
+async def asked(visitor: Visitor, form: dict[str, Any], *, ids: Sequence[str] = ()) -> str:
     """The path of the operation a form made."""
     answer = await ask(visitor, form, ids=ids)
     assert answer.status_code == 303, answer.text
@@ -64,6 +65,19 @@ async def dead(store: Store, count: int, queue: str = "billing") -> list[str]:
     return [await kill_job(store, queue) for _ in range(count)]
 
 
+async def fail(store: Store, queue: str, kind: str) -> str:
+    claimed = await claim_job(store, queue)
+    await settle(store, claimed, Outcome.FAIL, error_kind=kind, error_message="no", max_attempts=1)
+    return claimed.id
+
+
+async def fail_next(store: Store, queue: str) -> str:
+    """The next job of a queue fails for good."""
+    claimed = await claim_next(store, queue)
+    await settle(store, claimed, Outcome.FAIL, error_kind="ValueError", error_message="no", max_attempts=1)
+    return claimed.id
+
+
 async def waiting(store: Store, count: int, queue: str = "mail", **fields: Any) -> list[str]:
     jobs = [new_job("send_email", {}, queue=queue, **fields) for _ in range(count)]
     return [enqueued.id for enqueued in await store.run(operations.enqueue_many(jobs))]
@@ -91,7 +105,7 @@ async def test_a_group_is_counted_confirmed_and_replayed_and_what_dies_later_is_
     ids = await dead(store, 3)
     page = (await operator.get("/console/dead")).text
     assert "Retry 3…" in words(page)
-    fields = hidden_fields(page, ASK)
+    fields = hidden_fields(page.split('id="groups"')[1], ASK)
 
     path = await asked(operator, fields | {"action": "retry"})
     late = await dead(store, 1)
@@ -356,6 +370,73 @@ async def test_links_that_act_on_many_say_what_would_be_counted(operator: Visito
     assert "Retry dead jobs?" in words(page)
     assert (await store.run(bulk.operations())).total == 1
     assert (await shown(store, path)).counts.total == 2
+
+
+async def test_ticked_groups_are_one_operation_and_no_other_group_is_touched(operator: Visitor, store: Store) -> None:
+    ids = [await fail(store, queue, kind) for queue in ("billing", "mail") for kind in ("KeyError", "OSError")]
+    await dead(store, 1, "untouched")
+    page = (await operator.get("/console/dead")).text
+    boxes = {box.partition("/")[0]: box for box in re.findall(r'name="group_of" value="([^"]+)"', page)}
+    every = re.findall(r'name="group_of" value="([^"]+)"', page)
+    form = {"list": "dead", "action": "retry"}
+
+    nothing = await ask(operator, form)
+    path = await asked(operator, form | {"group_of": [boxes["billing"], boxes["mail"]]})
+    await counted(store, path)
+    operation = await shown(store, path)
+    confirmation = await operator.get(path)
+    await operator.post(f"{path}/run", start(confirmation.text, path), reason="both are mended")
+    await over(store, path)
+
+    assert len(every) == len(set(every)) == 5
+    assert nothing.headers["location"] == "/console/dead"
+    assert operation.counts.total == 2
+    assert sorted(operation.queues) == ["billing", "mail"]
+    assert "one of 2 ticked errors" in words(confirmation.text)
+    found = await states(store, ids)
+    assert (found.count(JobState.READY), found.count(JobState.DEAD)) == (2, 2)
+    too_many = [f"billing/{number}" for number in range(101)]
+    assert (await ask(operator, form | {"group_of": too_many})).status_code == 400
+    assert (await ask(operator, form | {"group_of": ["no slash"]})).status_code == 400
+    assert (await ask(operator, form | {"group_of": ["nowhere/x"]})).status_code == 404
+
+
+async def test_what_fails_again_is_found_by_its_operation_and_bulk_actions_stay_with_it(
+    operator: Visitor, store: Store
+) -> None:
+    await dead(store, 2)
+    await operator.get("/console/dead")
+    path = await asked(operator, OF_DEAD)
+    await operator.post(f"{path}/run", start((await operator.get(path)).text, path))
+    operation = await over(store, path)
+    again = await fail_next(store, "billing")
+    await dead(store, 3, "mail")
+
+    found = (await operator.get(f"/console/dead/jobs?operation={operation.id}")).text
+    second = await asked(operator, OF_DEAD | {"operation": operation.id})
+
+    assert re.findall(r'<tr id="job-([^"]+)"', found) == [again]
+    assert f"operation {operation.id[:8]}" in words(found)
+    assert f'name="operation" value="{operation.id}"' in found
+    assert [job.id for job in (await shown(store, second)).sample] == [again]
+
+
+async def test_what_was_dropped_before_it_began_is_listed_apart(operator: Visitor, store: Store) -> None:
+    await dead(store, 1)
+    await operator.get("/console/dead")
+    dropped = await asked(operator, OF_DEAD)
+    rail = (await operator.get("/console/queues")).text
+    await operator.post(f"{dropped}/discard", reason="not now")
+    begun = await asked(operator, OF_DEAD)
+    await operator.post(f"{begun}/run", start((await operator.get(begun)).text, begun))
+    await over(store, begun)
+
+    listed = {which: (await operator.get(f"{ASK}?state={which}")).text for which in ("", "aborted", "dropped")}
+
+    assert re.search(r"Operations\s+1\b", words(rail))
+    assert not re.search(r"Operations\s+\d", words(listed[""].split("<main")[0]))
+    assert [dropped in page for page in listed.values()] == [False, False, True]
+    assert [begun in page for page in listed.values()] == [True, False, False]
 
 
 async def test_nothing_to_do_is_said(operator: Visitor, store: Store) -> None:

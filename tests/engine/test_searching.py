@@ -180,6 +180,18 @@ def test_text_is_found_in_the_head_and_in_the_whole_of_an_error(line: LiveQueue)
     assert found(line, error="%a") == []
 
 
+def test_jobs_are_found_by_the_operation_that_acted_on_them_last(line: LiveQueue) -> None:
+    ids = ended(line, 3, Outcome.FAIL)
+    for job_id, operation in zip(ids, ("a", "b", "a"), strict=True):
+        line.run(operations.retry(job_id, operation=operation))
+    line.run(operations.cancel(ids[2], operation="c"))
+
+    assert found(line, operation="a") == [ids[0]]
+    assert found(line, operation="b") == [ids[1]]
+    assert found(line, operation="c", states=(JobState.CANCELLED,)) == [ids[2]]
+    assert found(line, operation="d") == []
+
+
 def test_a_group_is_listed_exactly_over_all_queues(line: LiveQueue, other: LiveQueue) -> None:
     ids = []
     for queue in (line, other, line):

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, to_builtins
 
 from leaseforge import limits
-from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkPace, BulkState
+from leaseforge.bulk_records import (
+    BulkAction,
+    BulkFilter,
+    BulkGroup,
+    BulkOperation,
+    BulkOrder,
+    BulkPace,
+    BulkState,
+)
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.jobs import JobState
 from leaseforge_api.schemas.values import Instant, Reason, instant_or_none
@@ -14,17 +22,27 @@ from leaseforge_api.schemas.values import Instant, Reason, instant_or_none
 Text = Annotated[str, Meta(min_length=1, max_length=limits.MAX_KEY_BYTES)]
 
 
+class GroupOf(Struct, frozen=True, forbid_unknown_fields=True):
+    """A group of dead jobs: `queue` and `key` of `GET /api/dlq/groups`."""
+
+    queue: Text
+    key: Text
+
+
 class FilterRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs: all that is given must hold, and something must be given. At most 1,000 `ids`.
 
-    `state` is one, `states` are some of which each will do. `group` is a key of `GET /api/dlq/groups`; `error` is
-    looked for in the last error, whatever the case. Times have a zone: from `since` on, until just before `until`.
+    `state` is one, `states` are some of which each will do. `group` is a key of `GET /api/dlq/groups`, `groups` are
+    some of which each will do. `operation` acted on the jobs last; `error` is looked for in the last error, whatever
+    the case. Times have a zone: from `since` on, until just before `until`.
     """
 
     queue: str | None = None
     state: JobState | None = None
     states: Annotated[list[JobState], Meta(min_length=1, max_length=len(JobState))] | None = None
     group: Text | None = None
+    groups: Annotated[list[GroupOf], Meta(min_length=1, max_length=limits.MAX_OPERATION_GROUPS)] | None = None
+    operation: Text | None = None
     type: Text | None = None
     tag: Text | None = None
     error: Text | None = None
@@ -73,6 +91,8 @@ class FilterShown(Struct, frozen=True, omit_defaults=True):
     state: JobState | None = None
     states: list[JobState] | None = None
     group: str | None = None
+    groups: list[GroupOf] | None = None
+    operation: str | None = None
     type: str | None = None
     tag: str | None = None
     error: str | None = None
@@ -156,6 +176,8 @@ def order_from(asked: BulkOperationRequest, *, created_by: str) -> BulkOrder:
             state=wanted.state,
             states=tuple(dict.fromkeys(wanted.states)) if wanted.states is not None else None,
             group=wanted.group,
+            groups=_groups_from(wanted.groups),
+            operation=wanted.operation,
             type=wanted.type,
             tag=wanted.tag,
             error=wanted.error,
@@ -170,6 +192,10 @@ def order_from(asked: BulkOperationRequest, *, created_by: str) -> BulkOrder:
         rate_per_second=asked.rate_per_second,
         stop_at_failure_rate=asked.stop_at_failure_rate,
     )
+
+
+def _groups_from(asked: list[GroupOf] | None) -> tuple[BulkGroup, ...] | None:
+    return None if asked is None else tuple(dict.fromkeys(BulkGroup(one.queue, one.key) for one in asked))
 
 
 def pace_from(asked: BulkRun) -> BulkPace | None:
@@ -217,9 +243,10 @@ def operation_shown(operation: BulkOperation) -> BulkOperationShown:
 
 
 def filter_noted(wanted: BulkFilter) -> dict[str, Any]:
-    """A filter for the audit trail, which keeps small facts: of ids only how many."""
+    """A filter for the audit trail, which keeps small facts: of ids and groups only how many."""
     noted: dict[str, Any] = to_builtins(_filter_shown(wanted))
-    return noted | {"ids": len(wanted.ids)} if wanted.ids is not None else noted
+    lists = {name: len(listed) for name in ("ids", "groups") if (listed := getattr(wanted, name)) is not None}
+    return noted | lists
 
 
 def _filter_shown(wanted: BulkFilter) -> FilterShown:
@@ -228,6 +255,8 @@ def _filter_shown(wanted: BulkFilter) -> FilterShown:
         state=wanted.state,
         states=list(wanted.states) if wanted.states is not None else None,
         group=wanted.group,
+        groups=None if wanted.groups is None else [GroupOf(one.queue, one.group) for one in wanted.groups],
+        operation=wanted.operation,
         type=wanted.type,
         tag=wanted.tag,
         error=wanted.error,

@@ -58,6 +58,9 @@ ErrorText = Annotated[
     str | None,
     QueryParameter(description="With this text in the last error or reason, whatever the case of A to Z."),
 ]
+LastOperation = Annotated[
+    str | None, QueryParameter(description="Last acted on by this bulk operation, or by the action of this id.")
+]
 PriorityFrom = Annotated[int | None, QueryParameter(ge=limits.MIN_PRIORITY, description="Of this priority or higher.")]
 PriorityTo = Annotated[int | None, QueryParameter(le=limits.MAX_PRIORITY, description="Of this priority or lower.")]
 CreatedSince = Annotated[datetime | None, QueryParameter(description="Created at or after this instant.")]
@@ -71,6 +74,7 @@ async def waiting_filter(
     type: Type = None,
     tag: Tag = None,
     created_by: CreatedBy = None,
+    operation: LastOperation = None,
     priority_from: PriorityFrom = None,
     priority_to: PriorityTo = None,
     created_since: CreatedSince = None,
@@ -83,6 +87,7 @@ async def waiting_filter(
         type=type,
         tag=tag,
         created_by=created_by,
+        operation=operation,
         priority_from=priority_from,
         priority_to=priority_to,
         created_from=_ms(created_since),
@@ -98,6 +103,7 @@ async def job_filter(
     tag: Tag = None,
     created_by: CreatedBy = None,
     error: ErrorText = None,
+    operation: LastOperation = None,
     priority_from: PriorityFrom = None,
     priority_to: PriorityTo = None,
     created_since: CreatedSince = None,
@@ -115,6 +121,7 @@ async def job_filter(
         tag=tag,
         created_by=created_by,
         error=error,
+        operation=operation,
         priority_from=priority_from,
         priority_to=priority_to,
         created_from=_ms(created_since),
@@ -131,6 +138,7 @@ async def dead_filter(
     tag: Tag = None,
     created_by: CreatedBy = None,
     error: ErrorText = None,
+    operation: LastOperation = None,
     finished_since: FinishedSince = None,
     finished_until: FinishedUntil = None,
 ) -> Filter:
@@ -143,6 +151,7 @@ async def dead_filter(
         tag=tag,
         created_by=created_by,
         error=error,
+        operation=operation,
         finished_from=_ms(finished_since),
         finished_before=_ms(finished_until),
     )

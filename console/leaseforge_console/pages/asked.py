@@ -15,6 +15,7 @@ async def asked_jobs(
     type: FromQuery[str] = "",
     tag: FromQuery[str] = "",
     text: FromQuery[str] = "",
+    operation: FromQuery[str] = "",
     within: FromQuery[str] = "",
     place: FromQuery[str] = "",
 ) -> Asked:
@@ -28,6 +29,7 @@ async def asked_jobs(
         type=type.strip(),
         tag=tag.strip(),
         text=text.strip(),
+        operation=operation,
         within=int(within or 0),
         place=place,
     )

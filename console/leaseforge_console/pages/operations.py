@@ -17,7 +17,7 @@ from litestar.response import Redirect
 
 from leaseforge import bulk, events, limits, reads
 from leaseforge.bell import Bell
-from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder, BulkState
+from leaseforge.bulk_records import BulkAction, BulkGroup, BulkOperation, BulkOrder, BulkState
 from leaseforge.errors import BadInput, BulkNotFound, FieldProblem, IdempotencyConflict
 from leaseforge.reads import Page
 from leaseforge.store import Store
@@ -96,7 +96,7 @@ async def show_operations(
     in_state: Annotated[str, QueryParameter(name="state")] = "",
     offset: FromQuery[int] = 0,
 ) -> Response[str]:
-    """Operations of the last 7 days."""
+    """Operations of the last 7 days, without those that were dropped before they began unless they are asked for."""
     which, offset = _which(in_state), _bounded(offset)
     snapshot = await read_snapshot(store)
     page = list_view.build(await load_list(store, snapshot, which, offset), which, snapshot)
@@ -147,8 +147,8 @@ async def ask_for_operation(
     """Freezes the chosen jobs and leads to the confirmation. Sent twice it asks for one operation."""
     sent = await sent_by(request)
     chosen = _chosen_by(sent)
-    if not chosen.ids and not sent.text("all"):
-        told = Flash("bad", "Tick at least one job, or all that match.")
+    if not chosen.ids and not chosen.groups and not sent.text("all"):
+        told = Flash("bad", "Tick at least one job or group, or all that match.")
         return console.go(request, console.page_on_screen(request), told)
     order = await _order(request, store, chosen, await read_snapshot(store))
     check_may(identity_of(request), order)
@@ -213,20 +213,29 @@ def _chosen_by(sent: Sent) -> Chosen:
     within = sent.text("within")
     if within and not (within.isascii() and within.isdigit() and len(within) < 10):
         raise BadInput([FieldProblem("within", "must be a number of seconds")])
-    names = ("queue", "state", "group", "type", "tag", "text")
+    names = ("queue", "state", "group", "type", "tag", "text", "operation")
     asked = Asked(**{name: sent.text(name) for name in names}, within=int(within or 0))
     ids = () if sent.text("all") else sent.every("id", most=limits.MAX_OPERATION_IDS)
-    return _chosen(sent.text("action"), sent.text("list"), asked, ids)
+    groups = () if sent.text("all") else sent.every("group_of", most=limits.MAX_OPERATION_GROUPS)
+    return _chosen(sent.text("action"), sent.text("list"), asked, ids, tuple(map(_group, groups)))
 
 
-def _chosen(action: str, of_list: str, asked: Asked, ids: tuple[str, ...] = ()) -> Chosen:
+def _group(text: str) -> BulkGroup:
+    """A ticked group, as its box names it: queue, slash, key."""
+    queue, _, key = text.partition("/")
+    return BulkGroup(queue, key)
+
+
+def _chosen(
+    action: str, of_list: str, asked: Asked, ids: tuple[str, ...] = (), groups: tuple[BulkGroup, ...] = ()
+) -> Chosen:
     try:
         wanted = BulkAction(action)
     except ValueError as error:
         raise BadInput([FieldProblem("action", f"must be one of {', '.join(BulkAction)}")]) from error
     usual = {BulkAction.RETRY: JobList.DEAD, BulkAction.PROMOTE: JobList.DELAYED}.get(wanted, JobList.JOBS)
     try:
-        return Chosen(wanted, JobList(of_list) if of_list else usual, asked.at(""), ids)
+        return Chosen(wanted, JobList(of_list) if of_list else usual, asked.at(""), ids, groups)
     except ValueError as error:
         raise BadInput([FieldProblem("list", f"must be one of {', '.join(JobList)}")]) from error
 

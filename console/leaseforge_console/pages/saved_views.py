@@ -98,7 +98,7 @@ def _list_of(sent: Sent) -> JobList:
 
 async def _asked_of(sent: Sent) -> Asked:
     """The filter, checked as the list itself would."""
-    names = ("queue", "group", "type", "tag", "text", "within")
+    names = ("queue", "group", "type", "tag", "text", "operation", "within")
     return await asked_jobs(in_state=sent.text("state"), **{name: sent.text(name) for name in names})
 
 

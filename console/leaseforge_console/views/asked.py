@@ -23,8 +23,9 @@ _PLACE = re.compile(r"\d(:-?\d{1,20}(\.\d{1,20})?(e[+-]?\d{1,3})?:([0-9a-f]{2}){
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked for; '' and 0 leave a thing open. `within`: seconds back from now. `place`: where the page starts.
+    """What is looked for; '' and 0 leave a thing open.
 
+    `within`: seconds back from now. `place`: where the page starts. `operation`: which one acted on the jobs last.
     Raises BadInput for what no page of the console links to.
     """
 
@@ -34,6 +35,7 @@ class Asked:
     type: str = ""
     tag: str = ""
     text: str = ""
+    operation: str = ""
     within: int = 0
     place: str = ""
 
@@ -58,7 +60,7 @@ class Asked:
     @property
     def looks(self) -> bool:
         """Whether jobs have to be looked at one by one, because no set knows the answer."""
-        return bool(self.type or self.tag or self.text or self.within)
+        return bool(self.type or self.tag or self.text or self.operation or self.within)
 
     def filter(self, states: tuple[JobState, ...], now: datetime, *, by_end: bool = False) -> Filter:
         """As the engine takes it; `within` is about when jobs were created, or about their end."""
@@ -70,6 +72,7 @@ class Asked:
             type=self.type or None,
             tag=self.tag or None,
             error=self.text or None,
+            operation=self.operation or None,
             created_from=None if by_end else since,
             finished_from=since if by_end else None,
         )
@@ -82,7 +85,7 @@ class Asked:
     def standing(self) -> "Asked":
         """Itself, for a live page. Raises BadInput for a search: that reads thousands of jobs each time."""
         if self.looks:
-            raise BadInput([FieldProblem("type, tag, text, within", "are searched for once, not watched")])
+            raise BadInput([FieldProblem("type, tag, text, operation, within", "are searched for once, not watched")])
         return self
 
     def at(self, place: str) -> "Asked":
@@ -116,7 +119,7 @@ def filter_form(
 ) -> FilterForm:
     """The form of a list; state and group stay what they are."""
     names = tuple(queue.name for queue in snapshot.queues)
-    hidden = {name: value for name in ("state", "group") if (value := getattr(asked, name))}
+    hidden = {name: value for name in ("state", "group", "operation") if (value := getattr(asked, name))}
     stays = Asked(queue=asked.queue if asked.group else "", state=asked.state, group=asked.group)
     return FilterForm(
         action=action,

@@ -64,7 +64,7 @@ def state_badge(operation: BulkOperation) -> StateBadge:
 def noun(order: BulkOrder) -> str:
     """What its jobs are called."""
     wanted = order.filter
-    if wanted.group is not None or order.action is BulkAction.RETRY:
+    if wanted.group is not None or wanted.groups is not None or order.action is BulkAction.RETRY:
         return "dead job"
     if wanted.state is not None:
         return f"{wanted.state} job"
@@ -87,9 +87,13 @@ def title(operation: BulkOperation) -> str:
 def scope(order: BulkOrder) -> tuple[tuple[str, str], ...]:
     """What the jobs have in common, as label and value."""
     wanted = order.filter
-    rows = [("Queue", wanted.queue or "all queues")]
+    rows = [("Queue", ", ".join(wanted.named_queues) or "all queues")]
     if wanted.group is not None:
         rows.append(("Failed with", order.about or f"the error of group {wanted.group}"))
+    if wanted.groups is not None:
+        rows.append(("Failed with", f"one of {plural(len(wanted.groups), 'ticked error')}"))
+    if wanted.operation is not None:
+        rows.append(("Last touched by", f"operation {wanted.operation[:8]}"))
     rows += [
         (label, value)
         for label, value in (("Type", wanted.type), ("Tag", wanted.tag), ("Error contains", wanted.error))

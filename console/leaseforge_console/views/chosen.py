@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOrder
+from leaseforge.bulk_records import BulkAction, BulkFilter, BulkGroup, BulkOrder
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.jobs import JobState
 from leaseforge_auth.bulk import permissions_for
@@ -59,12 +59,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Jobs that were chosen: those of `ids`, or if there are none all that the list's filter finds."""
+    """Jobs that were chosen: those of `ids` or of `groups`, or if there are none all that the list's filter finds."""
 
     action: BulkAction
     list: JobList
     asked: Asked
     ids: tuple[str, ...] = ()
+    groups: tuple[BulkGroup, ...] = ()
 
     def order(self, user: str, now: datetime, *, about: str = "", reason: str = "") -> BulkOrder:
         """As the engine takes it. Raises BadInput where the list has no filter that says which jobs."""
@@ -81,12 +82,15 @@ class Chosen:
             type=asked.type or None,
             tag=asked.tag or None,
             error=asked.text or None,
+            operation=asked.operation or None,
             created_since=None if self.list is JobList.DEAD else since,
             finished_since=since if self.list is JobList.DEAD else None,
         )
         if self.ids:
             # Where in the list they stood is told by the jobs themselves; its filter could only lose some.
             wanted = BulkFilter(queue=asked.queue or None, state=wanted.state, states=wanted.states, ids=self.ids)
+        elif self.groups:
+            wanted = BulkFilter(queue=asked.queue or None, state=JobState.DEAD, groups=self.groups)
         elif wanted == BulkFilter():
             raise BadInput([FieldProblem("all", "needs a queue, a state or another filter that says which jobs")])
         return BulkOrder(self.action, wanted, created_by=user, about=about, reason=reason)
@@ -114,6 +118,13 @@ def fields(list_: JobList, asked: Asked) -> dict[str, str]:
 def choices(list_: JobList, asked: Asked, *actions: BulkAction) -> tuple[Choice, ...]:
     """Some actions on all that a list's filter finds, for buttons beside what it is about."""
     return tuple(_choice(action, list_, asked) for action in actions)
+
+
+def group_selection(queue: str) -> Selection:
+    """The bar above the groups of dead jobs: it acts on those that are ticked."""
+    asked = Asked(queue=queue)
+    kinds = choices(JobList.DEAD, asked, BulkAction.RETRY, BulkAction.DELETE)
+    return Selection(kinds, fields(JobList.DEAD, asked), "")
 
 
 def _choice(action: BulkAction, list_: JobList, asked: Asked) -> Choice:

@@ -13,7 +13,7 @@ from leaseforge.searching import Found
 from leaseforge_console.filters import plural
 from leaseforge_console.views import listing
 from leaseforge_console.views.asked import Asked, FilterForm, filter_form
-from leaseforge_console.views.chosen import Choice, JobList, Selection, choices, fields, selection
+from leaseforge_console.views.chosen import Choice, JobList, Selection, choices, fields, group_selection, selection
 from leaseforge_console.views.list_tools import ListTools
 from leaseforge_console.views.queues import TYPED_ABOVE, TYPED_WORD
 from leaseforge_console.views.snapshot import Snapshot
@@ -65,6 +65,7 @@ class Groups:
     rows: tuple[GroupRow, ...]
     pages: Pages
     purge_path: str
+    selection: Selection
     tools: ListTools | None = None
 
 
@@ -139,6 +140,7 @@ def groups(found: Page[DeadGroup], asked: Asked, snapshot: Snapshot) -> Groups:
         rows=tuple(group_row(group) for group in found.items),
         pages=_pages(found, asked),
         purge_path="/dead/purge" + Asked(queue=asked.queue).query(),
+        selection=group_selection(asked.queue),
     )
 
 

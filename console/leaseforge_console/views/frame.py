@@ -25,6 +25,7 @@ KEYS = {
     "/system": "s",
     "/users": "u",
     "/audit": "a",
+    "/api": "i",
     "/account": "c",
 }
 """The letters that lead to a page after `g`."""
@@ -123,6 +124,7 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
     queues = len(snapshot.queues) if snapshot else None
     workers = len(snapshot.workers) if snapshot else None
     dead = snapshot.total(JobState.DEAD) if snapshot else None
+    going = snapshot.operations if snapshot else None
     delayed = snapshot.total(JobState.SCHEDULED) + snapshot.total(JobState.RETRYING) if snapshot else None
 
     def item(
@@ -138,12 +140,20 @@ def rail(snapshot: Snapshot | None, section: str, identity: Identity) -> tuple[R
         *item("Jobs", "/jobs", "jobs", [Permission.JOBS_READ]),
         *item("Delayed", "/delayed", "scheduled", [Permission.DELAYED_READ], delayed or None),
         *item("Dead letters", "/dead", "dead", [Permission.DLQ_READ], dead or None, alarm=bool(dead)),
-        *item("Operations", "/operations", "operations", [Permission.JOBS_READ]),
+        *item(
+            "Operations",
+            "/operations",
+            "operations",
+            [Permission.JOBS_READ],
+            (going.unsettled or None) if going else None,
+            alarm=bool(going and going.stopped),
+        ),
         *item("Workers", "/workers", "workers", [Permission.WORKERS_READ], workers, alarm=lost > 0),
         *item("Metrics", "/metrics", "chart", [Permission.METRICS_READ]),
         *item("System", "/system", "system", [Permission.SYSTEM_READ]),
         *item("Users & tokens", "/users", "users", [Permission.USERS_READ]),
         *item("Audit", "/audit", "audit", [Permission.AUDIT_READ]),
+        *item("API", "/api", "api", []),
         *item("Account", "/account", "user", []),
     )
 

@@ -14,6 +14,7 @@ from leaseforge.bulk_records import (
     BulkSample,
     BulkState,
 )
+from leaseforge.jobs import JobState
 from leaseforge_auth.bulk import permissions_for
 from leaseforge_console.filters import percent, plural, span
 from leaseforge_console.views.asked import WITHIN, Asked
@@ -106,6 +107,7 @@ class OperationPage:
     outcomes: tuple[Outcome, ...]
     advice: str
     failing_path: str
+    retrying_path: str
     facts: tuple[tuple[str, str], ...]
     queues: tuple[str, ...]
     sample: tuple[BulkSample, ...]
@@ -164,6 +166,7 @@ def build(
         outcomes=_outcomes(operation),
         advice=_advice(operation),
         failing_path=_failing_path(operation, snapshot.now),
+        retrying_path=_retrying_path(operation),
         facts=_facts(operation),
         queues=operation.queues,
         sample=operation.sample,
@@ -302,13 +305,24 @@ def _advice(operation: BulkOperation) -> str:
 
 
 def _failing_path(operation: BulkOperation, now: datetime) -> str:
-    """To the jobs that failed again; '' if none is known."""
+    """To the jobs that are dead again after this operation and nothing since; '' if none is known.
+
+    The time only spares a look at what died before it began.
+    """
     if not operation.counts.again or operation.started_at is None:
         return ""
     seconds = (now - operation.started_at).total_seconds()
     within = next((each for each, _ in WITHIN if each and each >= seconds), 0)
     queue = operation.queues[0] if len(operation.queues) == 1 else ""
-    return "/dead/jobs" + Asked(queue=queue, type=operation.order.filter.type or "", within=within).query()
+    return "/dead/jobs" + Asked(queue=queue, operation=operation.id, within=within).query()
+
+
+def _retrying_path(operation: BulkOperation) -> str:
+    """To the jobs that failed again and have tries left; '' if none is known."""
+    if not operation.counts.again:
+        return ""
+    queue = operation.queues[0] if len(operation.queues) == 1 else ""
+    return "/delayed" + Asked(queue=queue, state=JobState.RETRYING, operation=operation.id).query()
 
 
 def _facts(operation: BulkOperation) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaseforge import bulk
 from leaseforge.bulk_records import BulkOperation, BulkState
 from leaseforge.reads import Page
 from leaseforge_console.filters import plural
@@ -13,15 +14,23 @@ from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.tables import Pages
 
 PAGE_SIZE = 50
-STATES: Mapping[str, tuple[BulkState, ...]] = {
-    "": (),
+STATES: Mapping[str, tuple[str, ...]] = {
+    "": tuple(BulkState),
     "open": (BulkState.COLLECTING, BulkState.READY, BulkState.RUNNING, BulkState.PAUSED, BulkState.STOPPED),
     "stopped": (BulkState.STOPPED, BulkState.FAILED),
     "done": (BulkState.DONE,),
     "aborted": (BulkState.ABORTED,),
+    "dropped": (bulk.DROPPED,),
 }
-"""What the tabs show."""
-_LABELS = {"": "All", "open": "Not over", "stopped": "Stopped or failed", "done": "Done", "aborted": "Aborted"}
+"""What the tabs show. What was dropped before it began did nothing: it is in no tab but its own."""
+_LABELS = {
+    "": "All",
+    "open": "Not over",
+    "stopped": "Stopped or failed",
+    "done": "Done",
+    "aborted": "Aborted",
+    "dropped": "Never begun",
+}
 
 
 @dataclass(frozen=True, slots=True)

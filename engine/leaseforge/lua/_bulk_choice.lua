@@ -36,12 +36,13 @@ end
 -- A job as it is written down, see version_of, if it matches and was in its state at `as_of` already; else nil.
 local function chosen_entry(id, state, as_of, wanted)
   local found = read_record(id, 'rev', 'type', 'tags', 'created_at', 'finished_at', 'ready_at', 'started_at', 'fp',
-    'error_kind', 'error', 'reason')
+    'error_kind', 'error', 'reason', 'last_op')
   if not found or (state and found[1] ~= state) or (wanted.states and not wanted.states[found[1]]) then
     return nil
   end
   local values = { created_at = found[5], finished_at = found[6], ready_at = found[7], started_at = found[8] }
   if (wanted.type and found[3] ~= wanted.type) or (wanted.group and found[9] ~= wanted.group)
+      or (wanted.operation and found[13] ~= wanted.operation)
       or (wanted.tag and not has_tag(found[4], wanted.tag))
       or (wanted.error and not says(id, wanted.error, found[10], found[11], found[12]))
       or not is_between(values.created_at, wanted.created_since, wanted.created_until)

@@ -1,9 +1,11 @@
 -- bulk_list: a page of bulk operations, newest first, in any state or in one of some
 --
+-- What was aborted before it began is asked for as 'dropped', not as 'aborted'. With a limit of 0 they are counted.
+--
 -- KEYS[1] guard      none never exists
 -- KEYS[2] operations zset id -> created
 -- ARGV[1] offset int operations to pass over
--- ARGV[2] limit  int at most so many, 1 to 100
+-- ARGV[2] limit  int at most so many, 0 to 100; 0 only with states
 -- ARGV[3...] state text
 -- returns total, then per operation: id, fields and values
 -- flags no-writes
@@ -19,7 +21,8 @@ local function bulk_list(K, A)
       wanted[A[i]] = true
     end
     for _, id in ipairs(redis.call('ZREVRANGE', K.operations, 0, -1)) do
-      local state = redis.call('HGET', PREFIX .. 'bulk:' .. id, 'state')
+      local values = redis.call('HMGET', PREFIX .. 'bulk:' .. id, 'state', 'run')
+      local state = values[1] == 'aborted' and whole(values[2]) == 0 and 'dropped' or values[1]
       if state and wanted[state] then
         met = met + 1
         if met > offset and #ids < limit then

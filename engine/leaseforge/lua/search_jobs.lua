@@ -21,6 +21,7 @@
 -- ARGV[13] created_before  int   ms
 -- ARGV[14] finished_from   int   ms, at or after
 -- ARGV[15] finished_before int   ms
+-- ARGV[16] operation       text  this operator's action acted on it last
 -- returns size of the set, how many were looked at, 1 if the set ends there, score and member of the last one looked at, per match: member, score, record fields and values
 -- flags no-writes
 -- uses _queue, _words
@@ -80,6 +81,7 @@ local function fields_of(A)
   need(A[10] .. A[11], 'priority')
   need(A[12] .. A[13], 'created_at')
   need(A[14] .. A[15], 'finished_at')
+  need(A[16], 'last_op')
   return names
 end
 
@@ -96,6 +98,7 @@ local function matches(A, id, names)
   return (A[6] == '' or of.type == A[6])
     and (A[7] == '' or string.find(tags, ',' .. A[7] .. ',', 1, true) ~= nil)
     and (A[8] == '' or of.created_by == A[8])
+    and (A[16] == '' or of.last_op == A[16])
     and (A[10] == '' or whole(of.priority) >= tonumber(A[10]))
     and (A[11] == '' or whole(of.priority) <= tonumber(A[11]))
     and (A[12] == '' and A[13] == '' or within(of.created_at, A[12], A[13]))

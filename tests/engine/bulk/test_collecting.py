@@ -1,16 +1,17 @@
 """Which jobs a bulk operation writes down: what matched and was there when it was asked for, each once."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from leaseforge import bulk_work, operations
-from leaseforge.bulk_records import STATES, BulkAction
+from leaseforge.bulk_records import STATES, BulkAction, BulkGroup, BulkOrder
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.records import instant
-from tests.support.bulk_steps import Runner
+from tests.support.bulk_steps import Runner, order
 from tests.support.live_queue import LiveQueue, replies_lost
 
 ACTION_OF = {
@@ -27,6 +28,13 @@ ACTION_OF = {
 @pytest.fixture
 def runner(line: LiveQueue) -> Runner:
     return Runner(line)
+
+
+@pytest.fixture
+def other(line: LiveQueue) -> Iterator[LiveQueue]:
+    with LiveQueue(line.url, "other") as queue:
+        yield queue
+        queue.audit()
 
 
 def bring(line: LiveQueue, state: JobState, count: int = 1, **fields: Any) -> list[str]:
@@ -114,6 +122,40 @@ def test_running_jobs_whose_leases_are_renewed_meanwhile_are_written_down_once(l
     assert sorted(runner.chosen(made)) == sorted(ids)
 
 
+def test_groups_of_several_queues_are_one_operation(line: LiveQueue, other: LiveQueue, runner: Runner) -> None:
+    chosen: list[tuple[LiveQueue, str]] = []
+    for queue, job_type, taken in ((line, "a", True), (line, "b", True), (line, "c", False), (other, "a", False)):
+        job_id = queue.add(job_type)
+        queue.kill(job_id, job_type=job_type)
+        chosen += [(queue, job_id)] if taken else []
+    wanted_there = other.add("d")
+    other.kill(wanted_there, job_type="d")
+    chosen.append((other, wanted_there))
+
+    groups = tuple(BulkGroup(queue.name, queue.field(job_id, "fp") or "") for queue, job_id in chosen)
+    made = runner.create("retry", groups=(*groups, BulkGroup(line.name, "no such group")))
+    ready = runner.collect(made)
+
+    assert ready.counts.total == 3
+    assert {(job.queue, job.id) for job in ready.sample} == {(queue.name, job_id) for queue, job_id in chosen}
+    assert sorted(ready.queues) == sorted([line.name, other.name])
+
+
+def test_orders_about_other_groups_do_not_meet() -> None:
+    def of(*groups: BulkGroup, **more: Any) -> BulkOrder:
+        return order("retry", {"groups": groups or None, **more})
+
+    one, two, there = BulkGroup("mail", "a"), BulkGroup("mail", "b"), BulkGroup("shop", "a")
+
+    assert of(one, two).may_meet(of(two, there))
+    assert of(one).may_meet(of(queue="mail"))
+    assert of(one).may_meet(of(group="a"))
+    assert not of(one).may_meet(of(two))
+    assert not of(one).may_meet(of(there))
+    assert not of(one).may_meet(of(queue="shop"))
+    assert not of(one, there).may_meet(of(group="b"))
+
+
 def test_filters_hold_together(line: LiveQueue, runner: Runner) -> None:
     wanted = bring(line, JobState.DEAD, 2, tags=("red", 'odd","tag'))
     bring(line, JobState.DEAD, 1, tags=("blue",))
@@ -133,6 +175,10 @@ def test_filters_hold_together(line: LiveQueue, runner: Runner) -> None:
     assert found(type="other") == [other]
     assert found(group=line.field(other, "fp")) == [other]
     assert found(group="no such group") == []
+    line.run(operations.retry(other, operation="a" * 32))
+    line.kill(other, job_type="other")
+    assert found(operation="a" * 32) == [other]
+    assert found(operation="a" * 31) == []
     assert found(ids=(other, wanted[0], "00000000-0000-4000-8000-000000000000")) == sorted([other, wanted[0]])
     assert found(ids=(other,), type="work") == []
     assert found(error="no such words") == []

@@ -8,7 +8,7 @@ import pytest
 
 from leaseforge import bulk, bulk_calls, limits
 from leaseforge.answers import Answer
-from leaseforge.bulk_records import BulkOperation, BulkPace, BulkState
+from leaseforge.bulk_records import BulkGroup, BulkOperation, BulkPace, BulkState
 from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, QueueNotFound, TooManyOperations
 from leaseforge.jobs import JobState
 from leaseforge.keys import system_key
@@ -165,6 +165,13 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
         ("filter.group", "promote", {"group": "x"}, {}),
         ("filter.state", "delete", {"group": "x", "state": JobState.READY}, {}),
         ("filter.group", "retry", {"group": ""}, {}),
+        ("filter.groups", "retry", {"groups": ()}, {}),
+        ("filter.groups", "retry", {"groups": (BulkGroup("line", "x"),) * 101}, {}),
+        ("filter.groups[0].queue", "retry", {"groups": (BulkGroup("no/name", "x"),)}, {}),
+        ("filter.groups[0].group", "retry", {"groups": (BulkGroup("line", ""),)}, {}),
+        ("filter.groups", "retry", {"groups": (BulkGroup("line", "x"),), "queue": "other"}, {}),
+        ("filter.groups", "promote", {"groups": (BulkGroup("line", "x"),)}, {}),
+        ("filter.operation", "retry", {"operation": "x" * 65}, {}),
         ("filter.type", "retry", {"type": "x" * 129}, {}),
         ("filter.tag", "retry", {"tag": "x" * 65}, {}),
         ("filter.error", "retry", {"error": "x" * 257}, {}),

@@ -56,6 +56,8 @@ class Images:
         tree = self._folder / "base"
         packages = "--include=python3,python3-venv,ca-certificates"
         _run("debootstrap", "--variant=minbase", packages, "bookworm", tree)
+        for leftover in ("var/cache/apt/archives", "var/lib/apt/lists"):
+            shutil.rmtree(tree / leftover)
         container = self._call("from", "scratch")
         self._call("copy", "--quiet", container, str(tree), "/")
         self._call("config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin", container)

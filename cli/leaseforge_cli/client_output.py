@@ -1,5 +1,6 @@
 """What commands that use the API print: tables for people, JSON for programs, and questions before they destroy."""
 
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +43,14 @@ def search_options(command: F) -> F:
     return command
 
 
+# Below space JSON escapes them itself; some terminals obey these too, or turn lines around.
+_STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
 def print_json(value: Any) -> None:
-    """A value as indented JSON."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """A value as indented JSON, in which nothing steers the terminal."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    click.echo(_STEERING.sub(lambda one: f"\\u{ord(one[0]):04x}", text))
 
 
 def print_table(items: Sequence[Mapping[str, Any]], columns: Columns) -> None:

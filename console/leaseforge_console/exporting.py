@@ -1,11 +1,13 @@
 """Jobs as the lines of a file: CSV by RFC 4180, or one JSON object a line.
 
 A spreadsheet runs what begins with `=`, `+`, `-` or `@`, and texts of jobs come from anywhere: in CSV such a text gets
-an apostrophe in front. Payloads and results are masked as everywhere.
+an apostrophe in front. In many countries spreadsheets take `;` for the end of a cell, whatever is quoted, so one stands
+behind `;` and line ends as well. Payloads and results are masked as everywhere.
 """
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -24,7 +26,9 @@ MOST = 100_000
 MOST_WHOLE = 10_000
 """Jobs one file holds at most; with payloads fewer."""
 
-_FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = tuple(f"{_SIGNS}\t\r")
+_NEW_CELL = re.compile(rf"([;\t\r\n][ \"]*)(?=[{re.escape(_SIGNS)}])")
 Value = str | int | list[str] | bool | msgspec.Raw | None
 
 
@@ -138,7 +142,8 @@ def _cell(value: Value) -> str | int:
 
 
 def _harmless(text: str) -> str:
-    """The text so that a spreadsheet takes it for text."""
+    """The text so that a spreadsheet takes it for text, wherever it sees a cell begin."""
+    text = _NEW_CELL.sub(r"\1'", text)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 

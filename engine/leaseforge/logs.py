@@ -5,6 +5,7 @@ Lines of libraries that use Python's own logging (uvicorn among them) come out i
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from types import FrameType
@@ -162,7 +163,19 @@ def _rendering(is_text: bool) -> Sequence[Processor]:
     if not is_text:
         return [structlog.processors.JSONRenderer()]
     colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
+    return [_tame, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
+
+
+# Values of fields are escaped by the renderer; a traceback is not, and what it ends with may come from a payload.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _tame(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Keeps a traceback from steering the terminal, and its lines from being taken for lines of the log."""
+    if isinstance(found := event.get("exception"), str):
+        visible = _STEERING.sub(lambda one: f"\\u{ord(one[0]):04x}", found)
+        event["exception"] = "\n".join(f"  {line}" for line in visible.split("\n"))
+    return event
 
 
 class _FromLogging(logging.Handler):

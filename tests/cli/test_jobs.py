@@ -53,7 +53,7 @@ def test_a_job_is_shown_with_its_failed_attempts(run: Run, api_store: SyncStore)
 
 
 def test_jobs_are_listed_by_what_is_asked_for(run: Run, api_store: SyncStore) -> None:
-    dead = kill(api_store, "cli.listed", message="no such \x1b[2Jaddress")
+    dead = kill(api_store, "cli.listed", message="no such \x1b[2J\x9b31m\u202eaddress")
     ready = [add(api_store, "cli.listed", tags=["blue"]) for _ in range(3)]
 
     def ids(*arguments: str) -> list[str]:
@@ -68,6 +68,7 @@ def test_jobs_are_listed_by_what_is_asked_for(run: Run, api_store: SyncStore) ->
     assert ids("--error", "ADDRESS") == [dead]
     assert ids("--type", "other") == []
     assert "\x1b" not in run("jobs", "list", "--queue", "cli.listed").out
+    assert run("jobs", "list", "--queue", "cli.listed", "--json").out.isascii()
     assert run("jobs", "list", "--queue", "cli.listed", "--limit", "1").err == "1 of 4 jobs: --limit shows more\n"
     assert run("jobs", "list", "--queue", "cli.listed", "--json").json()["total"] == 4
 

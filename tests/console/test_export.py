@@ -96,6 +96,20 @@ async def test_a_spreadsheet_takes_no_text_for_a_formula(operator: Visitor, stor
     assert plain["error_message"] == text
 
 
+@pytest.mark.parametrize("between", [";", "; ", "\n", ';"'])
+async def test_no_formula_begins_where_a_spreadsheet_ends_cells_otherwise(
+    operator: Visitor, store: Store, between: str
+) -> None:
+    await enqueue(store)
+    claimed = await claim_job(store, "mail")
+    text = f"no{between}=cmd|' /C calc'!A0"
+    await settle(store, claimed, Outcome.FAIL, error_kind="E", error_message=text, max_attempts=1)
+
+    [row] = rows((await operator.get("/console/export/dead.csv")).text)
+
+    assert row["error_message"] == f"no{between}'=cmd|' /C calc'!A0"
+
+
 async def test_texts_survive_commas_quotes_and_lines(operator: Visitor, store: Store) -> None:
     text = 'a, "b" \N{PILE OF POO} ; \N{LATIN SMALL LETTER E WITH ACUTE}'
     await enqueue(store, payload={"note": f"{text}\r\n", "password": "hunter2"}, tags=(text, "x"))

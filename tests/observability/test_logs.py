@@ -154,6 +154,22 @@ def test_what_is_no_secret_stays() -> None:
     assert redacted_text(text) == text
 
 
+def test_a_traceback_steers_no_terminal_and_forges_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", format="text")
+    told = "\x1b[2J\x9b31m\u202e\r"
+
+    for logger in (structlog.get_logger(), logging.getLogger("mytasks")):
+        try:
+            raise ValueError(f"{told}\n09:00:00 [info] all is well")
+        except ValueError:
+            logger.exception("it broke")
+
+    written = capsys.readouterr().out
+    assert not set(told) - set("[2J31m") & set(written)
+    assert written.count("ValueError: \\u001b[2J\\u009b31m\\u202e\\u000d\n  09:00:00 [info] all is well") == 2
+    assert [line for line in written.split("\n") if line.startswith("09:00:00")] == []
+
+
 def test_a_child_is_told_the_level_only_if_the_log_is_ours() -> None:
     logs.configure("info,worker=debug", format="json")
     ours = logs.standing()

@@ -72,7 +72,7 @@ async def test_what_is_revealed_can_be_kept_as_a_file_and_is_written_down_again(
 
     file = await admin.post(f"/console/jobs/{job_id}/reveal", fields)
 
-    assert json.loads(file.content) == SECRETS
+    assert (file.status_code, json.loads(file.content)) == (200, SECRETS)
     assert file.headers["content-disposition"] == f'attachment; filename="job-{job_id}-payload.json"'
     assert [entry.detail["shown"] for entry in await entries(store)] == ["payload", "page"]
 

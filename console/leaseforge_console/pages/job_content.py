@@ -39,4 +39,4 @@ def file_of(
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    return Response(file.content, status_code=200, media_type=file.media_type, headers=headers)

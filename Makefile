@@ -5,9 +5,11 @@ SHELL := /bin/sh
 BIN := .venv/bin
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# What tests need besides Python packages.
+NEEDED := browser oidc-provider compose kubernetes programs
 export UV_NO_PROGRESS := 1
 
-.PHONY: help run test check e2e screenshots bench matrix mutants build images clean browser oidc-provider compose kubernetes
+.PHONY: help run test check e2e screenshots bench matrix mutants build images clean browser oidc-provider compose kubernetes programs
 
 help: ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -15,7 +17,7 @@ help: ## list the commands
 run: .venv/.installed-run ## start everything: Redis-compatible server, API and console, a worker, a small demo load
 	@exec $(BIN)/leaseforge dev
 
-test: .venv/.installed-dev browser oidc-provider compose kubernetes ## run all tests, the browser stories too (install what they need)
+test: .venv/.installed-dev $(NEEDED) ## run all tests, the browser stories too (install what they need)
 	$(BIN)/pytest -m "not soak"
 	$(BIN)/pytest -m "not soak" e2e
 
@@ -36,8 +38,9 @@ screenshots: .venv/.installed-dev browser ## take the pictures in docs/screensho
 bench: .venv/.installed-dev ## measure this machine; results land in bench/results
 	$(BIN)/python -m bench
 
-matrix: .venv/.installed-dev ## the long run: all tests on Debian's redis-server, then the soak tests on both servers
+matrix: .venv/.installed-dev $(NEEDED) ## the long run: all tests on Debian's redis-server, then the soak tests on both servers
 	@.ci/ensure redis
+	@[ "$$(id -u)" != 0 ] || .ci/ensure images || [ -z "$$CI" ]
 	LEASEFORGE_TEST_SERVER=redis $(BIN)/pytest
 	LEASEFORGE_TEST_SERVER=embedded $(BIN)/pytest -m soak || [ $$? -eq 5 ]
 
@@ -70,7 +73,10 @@ oidc-provider: .venv/.installed-dev
 compose: .venv/.installed-dev
 	@.ci/ensure compose
 
-# Without kubectl its tests are skipped, unless CI is set.
+# Without the programs of these two their tests are skipped, unless CI is set.
+programs:
+	@for program in faketime prometheus nginx; do .ci/ensure $$program || [ -z "$$CI" ] || exit 1; done
+
 kubernetes: .venv/.installed-dev
 	@.ci/ensure kubectl || [ -z "$$CI" ]
 	@.ci/ensure crd-models

@@ -155,4 +155,5 @@ async def test_a_server_nobody_can_log_in_to_says_so(accounts: Accounts) -> None
         await accounts.bootstrap([])
 
     assert [(line["event"], line["log_level"]) for line in lines] == [(events.NO_ACCOUNTS, "warning")]
-    assert "LEASEFORGE_ADMIN_PASSWORD" in lines[0]["advice"]
+    for way in ("leaseforge users create", "LEASEFORGE_ADMIN_PASSWORD", "LEASEFORGE_USERS"):
+        assert way in lines[0]["advice"]

@@ -92,7 +92,7 @@ class Accounts:
         if not has_sso and await self._store.run(calls.count_accounts()) == 0:
             log.warning(
                 events.NO_ACCOUNTS,
-                advice="nobody can log in: make an account with `leaseforge users create NAME --role admin --generate`, "
+                advice="nobody can log in: make an account (`leaseforge users create NAME --role admin --generate`), "
                 "or set LEASEFORGE_ADMIN_PASSWORD or LEASEFORGE_USERS and restart",
             )
 

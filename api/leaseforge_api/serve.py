@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
+from litestar import Litestar
 
 from leaseforge import events, logs, tracing
 from leaseforge.errors import LeaseforgeError
@@ -99,29 +100,29 @@ async def run_server(settings: ServerSettings, recording: "Recording | None" = N
     async with connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S) as store:
         await store.check()
         app = create_app(settings, store, recording=recording)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            http=BoundedProtocol,
-            server_header=False,
-            # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
-            proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=GRACE_S,
-        )
         with listen(settings.http.api_addr) as listening:
             address = _text(listening.getsockname())
-            server = Server(
-                config,
-                on_start=lambda: log.info(events.SERVER_STARTED, address=address),
-                on_stop=app.state.stop.set,
-                delay_s=settings.http.stop_delay_s,
-            )
+            server = server_of(app, settings, on_start=lambda: log.info(events.SERVER_STARTED, address=address))
             await server.serve(sockets=[listening])
         if not server.started:
             raise CannotServe("the server did not start: the log says why")
         log.info(events.SERVER_STOPPED)
+
+
+def server_of(app: Litestar, settings: ServerSettings, *, on_start: Callable[[], None] = lambda: None) -> Server:
+    """What serves the application once it is given a socket."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        http=BoundedProtocol,
+        server_header=False,
+        # Addresses behind proxies are our own business: see TRUSTED_PROXIES.
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    return Server(config, on_start=on_start, on_stop=app.state.stop.set, delay_s=settings.http.stop_delay_s)
 
 
 def listen(address: tuple[str, int]) -> socket.socket:

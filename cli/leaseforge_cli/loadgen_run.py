@@ -127,10 +127,10 @@ class Run:
         for sender in self._senders:
             sender.start()
         try:
-            for sender in self._senders:
-                while sender.is_alive():
-                    sender.join(0.1)
-                    yield self.tally
+            while any(sender.is_alive() for sender in self._senders):
+                # Not `join`: a thread whose join Ctrl-C interrupts counts as ended from then on.
+                time.sleep(0.05)
+                yield self.tally
         finally:
             self._stopping.set()
         if self._defects:

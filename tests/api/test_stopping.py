@@ -113,7 +113,7 @@ async def test_whoever_the_kernel_let_in_is_answered_although_nobody_had_accepte
             late.connect(("127.0.0.1", port))
             late.sendall(REQUEST)
 
-        server.meanwhile = connect  # type: ignore[method-assign]  # a hook for tests
+        server.meanwhile = connect
         server.handle_exit(signal.SIGTERM, None)
 
     with late:

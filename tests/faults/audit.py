@@ -29,6 +29,7 @@ _MORTAL = ("stats:", "idem:", "unique:", "claim:")
 """Keys that must go by themselves, whatever happens to who made them."""
 _OF_SYSTEM = (
     "schema",
+    "forms",
     "queues",
     "workers",
     "worker:",

@@ -177,9 +177,15 @@ def test_a_task_authors_image_has_tasks_and_their_packages(
 
     assert images.configuration(image)["User"] == "10001:10001"
     assert images.configuration(image)["Cmd"] == ["worker", "mytasks"]
-    start(image, ["leaseforge", "worker", "mytasks"], {"LEASEFORGE_REDIS_URL": redis_url})
+    environ = {"LEASEFORGE_REDIS_URL": redis_url, "LEASEFORGE_METRICS_ADDR": "off"}
+    working = start(image, ["leaseforge", "worker", "mytasks"], environ)
     stored = sync_store.run(operations.enqueue(new_job("greet", "Ada")))
-    eventually_sync(lambda: sync_store.run(reads.job(stored.id)).state is JobState.COMPLETED, within_s=120)
+
+    def completed() -> bool:
+        working.check_running()
+        return sync_store.run(reads.job(stored.id)).state is JobState.COMPLETED
+
+    eventually_sync(completed, within_s=120)
     assert json.loads(sync_store.run(reads.job(stored.id)).result or b"") == "hello Ada"
 
 

@@ -12,6 +12,7 @@ from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 from leaseforge_console import flash, htmx
 from leaseforge_console.assets import StaticFiles, asset_dir
+from leaseforge_console.exports import Exports
 from leaseforge_console.paths import HOME
 from leaseforge_console.recently import Recently
 from leaseforge_console.settings import ConsoleSettings
@@ -36,11 +37,12 @@ class Place:
 
 
 class Console:
-    """What all pages share: settings, templates and static files, read once, and what was read lately."""
+    """What all pages share: settings, templates and static files, read once, what was read lately, files under way."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
         self.settings = settings
         self.recently = Recently()
+        self.exports = Exports()
         self.static = StaticFiles(asset_dir("static"), root_path=settings.root_path)
         self._templates = environment(settings, self.static)
         self._cookie_path = f"{settings.root_path}{HOME}"

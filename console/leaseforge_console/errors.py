@@ -18,6 +18,7 @@ from leaseforge_auth.csrf import SAFE_METHODS
 from leaseforge_auth.oidc.errors import SsoError, SsoUnavailable
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
+from leaseforge_console.exports import TooManyExports
 from leaseforge_console.live import TooManyStreams
 from leaseforge_console.paths import HOME, local_path, login_path
 from leaseforge_console.views.sso import refusal
@@ -78,6 +79,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     auth.TokenNotFound: (404, "No such token", "It was revoked or has expired."),
     auth.TokenNameTaken: (409, "The name is taken", ""),
     auth.TooManyTokens: (409, "Too many tokens", ""),
+    TooManyExports: (503, "Too many files at once", ""),
     TooManyStreams: (503, "Too many live pages", "Reload this page to see it as it is now."),
 }
 _STATUSES = {

@@ -8,7 +8,7 @@ behind `;` and line ends as well. Payloads and results are masked as everywhere.
 import csv
 import io
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -20,6 +20,7 @@ from leaseforge.filters import Filter
 from leaseforge.jobs import Job
 from leaseforge.store import Store
 from leaseforge_auth.masking import Shown, shown
+from leaseforge_console.exports import SessionOver, while_standing
 from leaseforge_console.filters import machine
 
 MOST = 100_000
@@ -69,25 +70,30 @@ COLUMNS: Mapping[str, Callable[[Job], Value]] = {
 CONTENTS = ("content_type", "payload", "payload_base64", "payload_masked", "result", "result_base64", "result_masked")
 
 
-async def lines(store: Store, wanted: Filter, *, form: Format, whole: bool) -> AsyncIterator[bytes]:
-    """The file, in pieces. If there are more jobs than one file holds, its last line says so."""
+async def lines(
+    store: Store, wanted: Filter, *, form: Format, whole: bool, has_ended: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """The file, in pieces. Its last line says if it lacks jobs: for their number, or as the session it is for ended."""
     write = _csv_line if form is Format.CSV else _json_line
     most = MOST_WHOLE if whole else MOST
     names = [*COLUMNS, *(CONTENTS if whole else ())]
     if form is Format.CSV:
         yield _csv_line(dict.fromkeys(names) | {name: name for name in names})
     written = 0
-    async for jobs in stretches(store, wanted, whole=whole, most=most):
-        fitting = jobs[: most - written]
-        written += len(fitting)
-        if not whole:
-            yield b"".join([write(_values(job)) for job in fitting])
-        else:
-            for job in fitting:
-                yield write(_values(job) | _contents(job))
-        if len(fitting) < len(jobs):
-            yield _cut(names, most, form)
-            return
+    try:
+        async for jobs in while_standing(stretches(store, wanted, whole=whole, most=most), has_ended):
+            fitting = jobs[: most - written]
+            written += len(fitting)
+            if not whole:
+                yield b"".join([write(_values(job)) for job in fitting])
+            else:
+                for job in fitting:
+                    yield write(_values(job) | _contents(job))
+            if len(fitting) < len(jobs):
+                yield _cut(names, most, form, "there are more")
+                return
+    except SessionOver:
+        yield _cut(names, written, form, "the session it was asked for in has ended")
 
 
 def _values(job: Job) -> dict[str, Value]:
@@ -108,11 +114,11 @@ def _content(name: str, content: Shown) -> dict[str, Value]:
     }
 
 
-def _cut(names: list[str], most: int, form: Format) -> bytes:
-    told = f"CUT: only the first {most:,} jobs are in this file; there are more"
+def _cut(names: list[str], written: int, form: Format, why: str) -> bytes:
+    told = f"CUT: only the first {written:,} jobs are in this file; {why}"
     if form is Format.CSV:
         return _csv_line(dict.fromkeys(names) | {names[0]: told})
-    return msgspec.json.encode({"cut": {"jobs": most, "message": told}}) + b"\n"
+    return msgspec.json.encode({"cut": {"jobs": written, "message": told}}) + b"\n"
 
 
 def _json_line(values: Mapping[str, Any]) -> bytes:

@@ -3,8 +3,9 @@
 import asyncio
 import csv
 import io
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -18,7 +19,8 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth.audit.search import Filter, search
 from leaseforge_auth.roles import Role
-from leaseforge_console import exporting
+from leaseforge_auth.sessions import Sessions
+from leaseforge_console import exporting, exports
 from leaseforge_console.exporting import COLUMNS, CONTENTS
 from tests.api.support import claim_job, kill_job, settle
 from tests.console.browsing import Visitor, words
@@ -270,3 +272,56 @@ async def test_lists_offer_their_own_filter_as_a_file(operator: Visitor, store: 
     assert f"{exporting.MOST:,} jobs at most" in words(page)
     assert f"{exporting.MOST_WHOLE:,} jobs at most" in words(page)
     assert JobState.READY in page
+
+
+async def test_a_file_ends_with_the_session_it_was_asked_for_in(
+    operator: Visitor, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enqueue(store, count=300)
+    monkeypatch.setattr(exports, "ASK_EVERY_S", 0.0)
+    ended = Sessions.ended
+    asked = 0
+
+    async def ended_meanwhile(self: Sessions, session_ids: Sequence[str]) -> frozenset[str]:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            await self.destroy(session_ids[0])
+        return await ended(self, session_ids)
+
+    monkeypatch.setattr(Sessions, "ended", ended_meanwhile)
+
+    lines = await exported(operator, "jobs.jsonl")
+
+    assert lines[-1]["cut"]["jobs"] == len(lines) - 1 == 100
+    assert lines[-1]["cut"]["message"].endswith("the session it was asked for in has ended")
+
+
+async def test_files_under_way_are_bounded_and_give_their_places_back(
+    operator: Visitor, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enqueue(store, count=5)
+    going_on = asyncio.Event()
+    begun = 0
+    stretches = exporting.stretches
+
+    async def held(*args: Any, **options: Any) -> AsyncIterator[Any]:
+        nonlocal begun
+        begun += 1
+        await going_on.wait()
+        async for jobs in stretches(*args, **options):
+            yield jobs
+
+    monkeypatch.setattr(exporting, "stretches", held)
+    asking = [asyncio.create_task(operator.get("/console/export/jobs.jsonl")) for _ in range(10)]
+    few = exports.MOST_OF_ONE_ACCOUNT
+    refused = [await answer for answer in itertools.islice(asyncio.as_completed(asking), len(asking) - few)]
+
+    assert {answer.status_code for answer in refused} == {503}
+    assert "Too many files at once" in words(refused[0].text)
+    going_on.set()
+    answers = await asyncio.gather(*asking)
+    assert sum(answer.status_code == 200 and len(answer.text.splitlines()) == 5 for answer in answers) == few
+    assert begun == few
+    for _ in range(few + 1):
+        assert len(await exported(operator, "jobs.jsonl")) == 5

@@ -1,5 +1,7 @@
 """Any list of jobs as a file: everything its filter finds, sent while it is read."""
 
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,14 +12,16 @@ from litestar.params import FromQuery
 from litestar.response import Stream
 
 from leaseforge import events, reads
-from leaseforge.filters import checked
+from leaseforge.filters import Filter, checked
 from leaseforge.store import Store
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import NotPermitted
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import ConsoleRequest, identity_of
+from leaseforge_auth.sessions import Sessions
+from leaseforge_console.console import Console, ConsoleRequest, identity_of
 from leaseforge_console.exporting import MEDIA_TYPES, Format, lines
+from leaseforge_console.exports import Place
 from leaseforge_console.pages.asked import asked_jobs
 from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.chosen import JobList
@@ -35,12 +39,15 @@ ASKED: dict[str, Any] = {"asked": Provide(asked_jobs)}
 )
 async def export_jobs(
     request: ConsoleRequest,
+    console: NamedDependency[Console],
     store: NamedDependency[Store],
+    sessions: NamedDependency[Sessions],
     asked: NamedDependency[Asked],
     payloads: FromQuery[bool] = False,
 ) -> Stream:
     """All jobs that match."""
-    return await _file(request, store, JobList.JOBS, asked, whole=payloads)
+    content = _Content(console, store, sessions, JobList.JOBS, asked, payloads)
+    return await _file(request, content)
 
 
 @get(
@@ -50,12 +57,15 @@ async def export_jobs(
 )
 async def export_delayed(
     request: ConsoleRequest,
+    console: NamedDependency[Console],
     store: NamedDependency[Store],
+    sessions: NamedDependency[Sessions],
     asked: NamedDependency[Asked],
     payloads: FromQuery[bool] = False,
 ) -> Stream:
     """The delayed jobs that match, next due first."""
-    return await _file(request, store, JobList.DELAYED, asked, whole=payloads)
+    content = _Content(console, store, sessions, JobList.DELAYED, asked, payloads)
+    return await _file(request, content)
 
 
 @get(
@@ -65,28 +75,57 @@ async def export_delayed(
 )
 async def export_dead(
     request: ConsoleRequest,
+    console: NamedDependency[Console],
     store: NamedDependency[Store],
+    sessions: NamedDependency[Sessions],
     asked: NamedDependency[Asked],
     payloads: FromQuery[bool] = False,
 ) -> Stream:
     """The dead jobs that match, newest first."""
-    return await _file(request, store, JobList.DEAD, asked, whole=payloads)
+    content = _Content(console, store, sessions, JobList.DEAD, asked, payloads)
+    return await _file(request, content)
 
 
-async def _file(request: ConsoleRequest, store: Store, list_: JobList, asked: Asked, *, whole: bool) -> Stream:
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What is asked for, and what it is made with. `whole` is with payloads."""
+
+    console: Console
+    store: Store
+    sessions: Sessions
+    list: JobList
+    asked: Asked
+    whole: bool
+
+
+async def _file(request: ConsoleRequest, content: _Content) -> Stream:
     """Whatever is wrong is found before the first byte leaves: later it could only be told by a broken file."""
-    if whole and not identity_of(request).can(Permission.PAYLOADS_READ):
+    user, list_, asked, whole = identity_of(request), content.list, content.asked, content.whole
+    if whole and not user.can(Permission.PAYLOADS_READ):
         raise NotPermitted(Permission.PAYLOADS_READ)
     now = datetime.now(UTC)
     jobs = checked(wanted(list_, asked.at(""), now))
     if asked.queue:
-        await store.run(reads.queue(asked.queue))
+        await content.store.run(reads.queue(asked.queue))
+    place = content.console.exports.take(user.username)
     form = Format(request.scope["path"].rpartition(".")[2])
     filter_ = asked.at("").query().removeprefix("?")
     action_of(request).note(filter=filter_, format=form.value, payloads=whole)
-    log.info(
-        events.JOBS_EXPORTED, list=list_.value, format=form.value, payloads=whole, user=identity_of(request).username
-    )
+    log.info(events.JOBS_EXPORTED, list=list_.value, format=form.value, payloads=whole, user=user.username)
     name = f"{list_.value}-{now:%Y%m%d-%H%M%S}.{form.value}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return Stream(lines(store, jobs, form=form, whole=whole), media_type=MEDIA_TYPES[form], headers=headers)
+    pieces = _pieces(request, content, jobs, form, place)
+    return Stream(pieces, media_type=MEDIA_TYPES[form], headers=headers)
+
+
+async def _pieces(
+    request: ConsoleRequest, content: _Content, jobs: Filter, form: Format, place: Place
+) -> AsyncIterator[bytes]:
+    session: str = request.auth
+
+    async def has_ended() -> bool:
+        return session in await content.sessions.ended([session])
+
+    with place:
+        async for piece in lines(content.store, jobs, form=form, whole=content.whole, has_ended=has_ended):
+            yield piece

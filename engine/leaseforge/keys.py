@@ -25,6 +25,10 @@ QUEUE_KEYS = frozenset(
 SYSTEM = "sys"
 """The hash tag of what belongs to no queue; refused as a queue's name."""
 
+FORMS = "forms"
+"""What payloads look like, by type."""
+FORMS_PUBLISHED = "forms-published"
+
 LAYOUT_VERSION = 1
 """Changes when programs of two versions could no longer work on one store."""
 

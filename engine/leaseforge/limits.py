@@ -69,6 +69,8 @@ KEEP_DEAD = 100_000
 
 MAX_OPERATION_JOBS = 1_000_000
 """Jobs one bulk operation may be about."""
+MAX_FORM_BYTES = 8 * 1024
+MAX_FORMS = 500
 MAX_OPERATION_IDS = 1000
 MAX_OPERATION_GROUPS = 100
 """Jobs one bulk operation may name."""

@@ -108,6 +108,7 @@ class Task(Generic[P, R]):
         self.takes_payload: Final = _takes_payload(name, function)
         self.__doc__ = function.__doc__
         self._decode: Callable[[bytes], Any] = _ignore
+        self._form = b""
         self._prepared = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -128,8 +129,14 @@ class Task(Generic[P, R]):
         Done at registration and not in the decorator, where the rest of the author's module does not exist yet.
         """
         if self.takes_payload and not self._prepared:
-            self._decode = _decoder(self.name, self.function)
+            annotation = _payload_annotation(self.name, self.function)
+            self._decode, self._form = _decoder(self.name, annotation), _form(annotation)
         self._prepared = True
+
+    @property
+    def form(self) -> bytes:
+        """JSON Schema of the payload its annotation declares; b"" if it declares none. Known once prepared."""
+        return self._form
 
     def decode(self, payload: bytes) -> Any:
         """The payload as the handler's annotation wants it: `bytes` raw, anything else from JSON.
@@ -162,8 +169,8 @@ def _takes_payload(name: str, function: Callable[..., Any]) -> bool:
     return len(positional) >= 2
 
 
-def _decoder(name: str, function: Callable[..., Any]) -> Callable[[bytes], Any]:
-    """How to read the payload, by the annotation of the handler's second parameter alone."""
+def _payload_annotation(name: str, function: Callable[..., Any]) -> Any:
+    """The annotation of the handler's second parameter, resolved; it alone says how the payload is read."""
     parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in _POSITIONAL]
     annotation = parameters[1].annotation
     if isinstance(annotation, str):
@@ -171,15 +178,27 @@ def _decoder(name: str, function: Callable[..., Any]) -> Callable[[bytes], Any]:
             annotation = eval(annotation, inspect.unwrap(function).__globals__)  # noqa: S307 -- the author's own text
         except Exception as error:
             raise TaskError(f"task '{name}': cannot resolve its payload annotation {annotation!r}: {error}") from error
+    return Any if annotation in (inspect.Parameter.empty, object) else annotation
+
+
+def _decoder(name: str, annotation: Any) -> Callable[[bytes], Any]:
     if annotation is bytes:
         return bytes
-    if annotation in (inspect.Parameter.empty, object):
-        annotation = Any
     try:
         decode: Callable[[bytes], Any] = msgspec.json.Decoder(annotation).decode
     except TypeError as error:
         raise TaskError(f"task '{name}': its payload annotation cannot be read from JSON: {error}") from error
     return decode
+
+
+def _form(annotation: Any) -> bytes:
+    """The annotation as JSON Schema; b"" if it says nothing, or what no schema can say."""
+    if annotation in (bytes, Any):
+        return b""
+    try:
+        return msgspec.json.encode(msgspec.json.schema(annotation))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return b""
 
 
 @overload
@@ -369,6 +388,10 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """The types this worker can run, sorted."""
         return tuple(sorted(self._tasks))
+
+    def forms(self) -> dict[str, bytes]:
+        """Of each type the JSON Schema of its payload, b"" where the task declares none."""
+        return {name: self._tasks[name].form for name in self.names()}
 
     def __contains__(self, name: object) -> bool:
         return name in self._tasks

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaseforge import attempts, bulk, exchanges, operations, statistics
+from leaseforge import attempts, bulk, exchanges, forms, operations, statistics
 from leaseforge.exchanges import Outcome
 from leaseforge.requests import new_job
 from leaseforge.store.checks import layout_call
@@ -87,6 +87,7 @@ def lived(line: LiveQueue) -> LiveQueue:
     begin_bulk_operation(line)
     line.run(operations.pause(line.name))
     line.run(exchanges.register_worker(REPORT))
+    line.run(forms.publish({"work": b'{"type":"integer"}'}))
     line.run(operations.command_worker(REPORT.id, "quiet"))
     line.run(statistics.add_up(holder="one", missed_s=7200))
     return line

@@ -227,3 +227,36 @@ def test_a_jobs_own_options_win_over_its_tasks_and_those_over_the_defaults() -> 
 
     assert policy == Policy(max_attempts=0, timeout_ms=900)
     assert defaults == Policy(3, None, Backoff.EXPONENTIAL, 1_000, 60_000)
+
+
+def test_a_declared_payload_is_told_as_json_schema() -> None:
+    @task
+    async def declares(ctx: Context, payload: Mail) -> None: ...
+
+    @task
+    async def raw(ctx: Context, payload: bytes) -> None: ...
+
+    @task
+    async def anything(ctx: Context, payload: Any) -> None: ...
+
+    @task
+    async def nothing(ctx: Context) -> None: ...
+
+    told = Registry([declares, raw, anything, nothing]).forms()
+
+    assert (told["raw"], told["anything"], told["nothing"]) == (b"", b"", b"")
+    schema = msgspec.json.decode(told["declares"])["$defs"]["Mail"]
+    assert schema["properties"] == {"to": {"type": "string"}, "copies": {"type": "integer", "default": 1}}
+    assert schema["required"] == ["to"]
+
+
+def test_a_payload_no_schema_can_tell_has_no_form_and_is_read_all_the_same() -> None:
+    class Odd(msgspec.Struct):
+        to: str
+        at: complex = 1j
+
+    @task
+    async def odd(ctx: Context, payload: Odd) -> None: ...
+
+    assert Registry([odd]).forms() == {"odd": b""}
+    assert odd.decode(b'{"to": "x"}').to == "x"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from leaseforge import attempts, bulk_calls, calls, exchanges, operations, outbox, reads, statistics
+from leaseforge import attempts, bulk_calls, calls, exchanges, forms, operations, outbox, reads, statistics
 from leaseforge.calls import Batch, Call, Plan, Replicated
 from leaseforge.enqueueing import enqueue
 from leaseforge.exchanges import Outcome, Settlement
@@ -84,6 +84,8 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "read_group_sizes": _first(reads.groups(queue)),
         "read_groups": reads.groups_call(queue, ["0123456789abcdef", "poison:work"]),
         "read_held": held_call(queue, [job_id]),
+        "publish_forms": forms.publish({"work": b"{}"}),
+        "read_form": forms.form_of("work"),
         "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),
     }

@@ -92,6 +92,7 @@ class IdleWorker:
             command=lambda command: None,
             link=self._link,
             meters=self._meters,
+            payloads={},
         )
 
     async def pass_ten_minutes(self) -> dict[str, int]:

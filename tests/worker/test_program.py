@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import structlog
 
-from leaseforge import Client, Context, JobState, Registry, task
+from leaseforge import Client, Context, JobState, Registry, forms, task
 from leaseforge.errors import SettingsError, StoreUnavailable
+from leaseforge.store import connect_sync
 from leaseforge.tasks import TaskError
 from leaseforge_worker import attempt
 from leaseforge_worker.background import Startable
@@ -48,6 +49,11 @@ def test_a_started_worker_claims_and_leaves_in_order(client: Client, redis_url: 
 
     assert worker.stop() == OK
     assert not [thread.name for thread in threading.enumerate() if thread.name in ("worker", "renewal")]
+
+
+def test_a_worker_tells_what_its_payloads_look_like(client: Client, redis_url: str) -> None:
+    with Worker.of([double], redis_url=redis_url, queues="default"), connect_sync(redis_url) as store:
+        assert eventually_sync(lambda: store.run(forms.form_of("double")) or False) == b'{"type":"integer"}'
 
 
 def test_it_starts_and_stops_in_threads_that_are_not_the_main_one(client: Client, redis_url: str) -> None:

@@ -16,7 +16,7 @@ QUIET = Registered("1", "quiet", {"default": 3})
 class Desk:
     """A worker's registration over a scripted store, and the commands it was given."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, payloads: dict[str, bytes] | None = None) -> None:
         self.store = ScriptedSyncStore(*answers)
         self.commands: list[str] = []
         self.link = Link()
@@ -33,6 +33,7 @@ class Desk:
             command=self.commands.append,
             link=self.link,
             meters=Meters(),
+            payloads=payloads or {},
             clock=Clock(),
         )
 
@@ -78,6 +79,18 @@ def test_the_same_word_said_anew_is_a_new_command() -> None:
     desk.report(3)
 
     assert desk.commands == ["quiet", "resume", "quiet"]
+
+
+def test_what_payloads_look_like_is_told_once_after_the_first_report_that_gets_through() -> None:
+    away = StoreUnavailable("away")
+    desk = Desk(away, NOTHING, away, NOTHING, 1, NOTHING, payloads={"echo": b"{}"})
+
+    desk.report(4)
+
+    told = [call.rest for call in desk.store.calls if call.script.name == "publish_forms"]
+    assert told == [("echo", b"{}"), ("echo", b"{}")]
+    assert not desk.link.degraded
+    assert not desk.store.answers
 
 
 def test_redis_being_away_costs_a_report_and_nothing_else() -> None:

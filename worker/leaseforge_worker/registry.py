@@ -5,12 +5,13 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from leaseforge import events, exchanges
+from leaseforge import events, exchanges, forms
 from leaseforge.errors import StoreError
 from leaseforge.workers import ReportedJob, WorkerReport, WorkerState
 from leaseforge_worker.held import Clock, Held
@@ -28,7 +29,9 @@ class Registration:
     """One worker's entry in the registry.
 
     `run_once` follows each renewal in the renewal thread, so that a worker whose event loop is
-    blocked still counts as alive. `command` is called with quiet, resume or stop when an operator asked for it.
+    blocked still counts as alive. The first report that gets through is followed by what payloads look like
+    (`payloads`, a JSON Schema by type), once. `command` is called with quiet, resume or stop when an operator asked
+    for it.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Registration:
         command: Callable[[str], None],
         link: Link,
         meters: Meters,
+        payloads: Mapping[str, bytes],
         clock: Clock = time.monotonic,
     ) -> None:
         self.consumers: dict[str, int] = {}
@@ -63,6 +67,7 @@ class Registration:
         self._link = link
         self._meters = meters
         self._clock = clock
+        self._unpublished = dict(payloads)
         self._heard = ""
         self._started_ms = int(time.time() * 1000)
         self._host = socket.gethostname()
@@ -80,6 +85,14 @@ class Registration:
             self._heard = registered.command_id
             log.info(events.WORKER_COMMAND, command=registered.command)
             self._command(registered.command)
+        self._publish()
+
+    def _publish(self) -> None:
+        if not self._unpublished:
+            return
+        with suppress(StoreError):  # it follows the next report; whether Redis answers is what reports tell
+            self._store.run(forms.publish(self._unpublished))
+            self._unpublished = {}
 
     def leave(self) -> None:
         """Takes this worker off the list. Raises StoreError."""

@@ -273,6 +273,7 @@ class Worker(Startable):
             command=command,
             link=self.link,
             meters=self.meters,
+            payloads=self._tasks.forms(),
         )
 
     def _ticker(self, custody: Custody, store: Store, registration: Registration, forwarding: Forwarding) -> Ticker:

@@ -8,7 +8,7 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from leaseforge import events, limits, operations, reads
+from leaseforge import events, forms, limits, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.errors import BadInput, IdempotencyConflict
 from leaseforge.filters import Filter
@@ -22,6 +22,7 @@ from leaseforge_console.forms import by_field, sent_by
 from leaseforge_console.live import Live, read_snapshot
 from leaseforge_console.views import new_job as view
 from leaseforge_console.views.frame import Flash
+from leaseforge_console.views.payload_form import PayloadForm, payload_form, payload_of, texts_of
 
 log = structlog.get_logger()
 
@@ -41,8 +42,9 @@ async def ask_for_job(
     identity = identity_of(request)
     if like and identity.can(Permission.PAYLOADS_READ) and identity.can(Permission.JOBS_READ):
         typed = await asyncio.to_thread(view.like, await store.run(reads.job(like)))
-        return await _form(request, console, store, typed)
-    return await _form(request, console, store, view.blank(queue=queue[:64], job_type=type[: limits.MAX_TYPE_BYTES]))
+        return await _filled_in(request, console, store, typed)
+    typed = view.blank(queue=queue[:64], job_type=type[: limits.MAX_TYPE_BYTES])
+    return await _form(request, console, store, typed, fields=await _fields(store, typed["type"]))
 
 
 @post("/jobs/new", **permission(Permission.JOBS_ENQUEUE))
@@ -52,27 +54,47 @@ async def make_job(
     store: NamedDependency[Store],
     live: NamedDependency[Live],
 ) -> Response[Any]:
-    """Submits the job, once for each form; or fills in the payload of the last job of its type."""
+    """Submits the job, once for each form; or shows the payload otherwise, or that of the last job of its type."""
     form = await sent_by(request)
     texts = {name: form.text(name).strip() for name in view.TEXTS}
-    typed = view.Typed(form.text("key"), form.lines("payload"), texts)
-    if form.text("does") == "example":
-        return await _with_example(request, console, store, typed)
+    of = form.text("fields_of")
+    typed = view.Typed(form.text("key"), "{}" if of else form.lines("payload"), texts)
+    fields = await _fields(store, of)
+    wrong: dict[str, str] = {}
+    if fields is not None:
+        typed = typed.but(texts={one.sent_as: form.lines(one.sent_as) for one in fields.fields})
+        payload, wrong = await asyncio.to_thread(payload_of, fields, typed.texts)
+        typed = typed.but(payload=payload or "{}")
+    match form.text("does"):
+        case "example":
+            return await _with_example(request, console, store, typed)
+        case "json":
+            told = "Some fields were left out: what they hold is not right." if wrong else ""
+            return await _form(request, console, store, typed, note=told)
+        case "fields":
+            return await _with_fields(request, console, store, typed)
+    if of != (typed["type"] if fields else ""):
+        note = "The type is another one, or its task has changed: look at the payload again."
+        others = await _fields(store, typed["type"])
+        return await _form(request, console, store, typed, status=409, note=note, fields=others)
     fault = await asyncio.to_thread(view.fault_of, typed.payload)
     try:
         job = view.job_from(typed, created_by=identity_of(request).username)
-        if fault is not None:
+        if fault is not None or wrong:
             raise BadInput([])
         before = await read_snapshot(store)
         enqueued = await store.run(operations.enqueue(job))
     except BadInput as error:
         problems = {name: told for name, told in by_field(error).items() if name != "payload"}
-        return await _form(request, console, store, typed, status=422, problems=problems, fault=fault)
+        # A fault of the whole has a place in its JSON, and none among the fields.
+        shown = None if fault is not None and not wrong else fields
+        problems |= wrong
+        return await _form(request, console, store, typed, status=422, problems=problems, fault=fault, fields=shown)
     except IdempotencyConflict as error:
         note = f"This form was submitted before, with something else in it: as job {error.job_id}. "
         note += "Submit it again to make another job of what it holds now."
         again = view.Typed(view.blank().key, typed.payload, typed.texts)
-        return await _form(request, console, store, again, status=409, note=note)
+        return await _form(request, console, store, again, status=409, note=note, fields=fields)
     is_new = enqueued.answer is Answer.CREATED
     log.info(events.JOB_ENQUEUED, job_id=enqueued.id, queue=enqueued.queue, created=is_new)
     live.nudge()
@@ -88,10 +110,37 @@ async def _with_example(request: ConsoleRequest, console: Console, store: Store,
     example = await asyncio.to_thread(view.example_of, found) if found else ""
     if example:
         note = "The payload is that of the last job of this type, as far as it may be seen."
-        typed = view.Typed(typed.key, example, typed.texts)
-    else:
-        note = "There is no job of this type to take an example from." if typed["type"] else "Choose a type first."
-    return await _form(request, console, store, typed, note=note)
+        return await _filled_in(request, console, store, typed.but(payload=example), note=note)
+    note = "There is no job of this type to take an example from." if typed["type"] else "Choose a type first."
+    return await _form(request, console, store, typed, note=note, fields=await _fields(store, typed["type"]))
+
+
+async def _with_fields(request: ConsoleRequest, console: Console, store: Store, typed: view.Typed) -> Response[str]:
+    if not typed["type"]:
+        return await _form(request, console, store, typed, note="Choose a type first.")
+    if await _fields(store, typed["type"]) is None:
+        note = "No worker has said what payloads of this type look like: it is typed as JSON."
+        return await _form(request, console, store, typed, note=note)
+    return await _filled_in(request, console, store, typed)
+
+
+async def _filled_in(
+    request: ConsoleRequest, console: Console, store: Store, typed: view.Typed, *, note: str = ""
+) -> Response[str]:
+    """The form with the payload in its fields, or as JSON where they could not show all of it."""
+    fields = await _fields(store, typed["type"])
+    texts = await asyncio.to_thread(texts_of, fields, typed.payload) if fields else None
+    if fields is not None and texts is None:
+        note = f"{note} It holds what has no field, so it is typed as JSON.".strip()
+    shown = fields if texts is not None else None
+    return await _form(request, console, store, typed.but(texts=texts or {}), note=note, fields=shown)
+
+
+async def _fields(store: Store, job_type: str) -> PayloadForm | None:
+    """The fields a type's payload has, as far as a worker has said so."""
+    if not 0 < len(job_type.encode(errors="replace")) <= limits.MAX_TYPE_BYTES:
+        return None
+    return payload_form(job_type, await store.run(forms.form_of(job_type)))
 
 
 async def _last_of(store: Store, job_type: str) -> Job | None:

@@ -13,6 +13,7 @@ from leaseforge_auth.masking import is_json
 from leaseforge_console.filters import size
 from leaseforge_console.json_text import Fault, fault_in, pretty, restored, without_secrets
 from leaseforge_console.payloads import MASK
+from leaseforge_console.views.payload_form import PayloadForm
 from leaseforge_console.views.snapshot import Snapshot
 
 MAX_BYTES = 256 * 1024
@@ -46,10 +47,21 @@ class Typed:
     def __getitem__(self, name: str) -> str:
         return self.texts.get(name, "")
 
+    def but(self, *, payload: str | None = None, texts: Mapping[str, str] | None = None) -> "Typed":
+        """The same form with another payload, or with some other texts."""
+        return Typed(
+            self.key,
+            self.payload if payload is None else payload,
+            self.texts if texts is None else {**self.texts, **texts},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NewJobForm:
-    """The page. `queues` and `types` are offered, as far as the role may know of them; `note` says what happened."""
+    """The page. `queues` and `types` are offered, as far as the role may know of them; `note` says what happened.
+
+    `fields` are those of the payload, None where it is typed as JSON.
+    """
 
     typed: Typed
     queues: tuple[str, ...]
@@ -59,6 +71,7 @@ class NewJobForm:
     note: str
     offers_examples: bool
     has_more: bool
+    fields: PayloadForm | None
 
 
 def blank(*, queue: str = "", job_type: str = "") -> Typed:
@@ -100,6 +113,7 @@ def form(
     fault: Fault | None = None,
     note: str = "",
     offers_examples: bool = False,
+    fields: PayloadForm | None = None,
 ) -> NewJobForm:
     """The page; `snapshot` is None for roles that may not see queues and workers."""
     found = problems or {}
@@ -113,6 +127,7 @@ def form(
         fault=fault,
         note=note,
         offers_examples=offers_examples,
+        fields=fields.filled(typed.texts, found) if fields else None,
         has_more=any(typed[name] or name in found for name in more),
     )
 

@@ -149,8 +149,7 @@ class Attempts:
             return
         if held.isolated:
             self._children.kill(held)
-            facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
-            log.warning(events.CHILD_KILLED, reason=held.stop, **facts)
+            log.warning(events.CHILD_KILLED, reason=held.stop, **held.facts)
             self._finish(held, outcomes.stopped(held, self._policy(held)))
             return
         if held.task is None:
@@ -160,8 +159,7 @@ class Attempts:
             held.abandoned = True
             held.task.cancel()
         self._abandoned.add(held)
-        facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
-        log.warning(events.ATTEMPT_ABANDONED, reason=held.stop, **facts)
+        log.warning(events.ATTEMPT_ABANDONED, reason=held.stop, **held.facts)
         self._finish(held, outcomes.stopped(held, self._policy(held)))
         if len(self._abandoned) >= self._slots:
             self._worn_out()
@@ -197,15 +195,7 @@ class Attempts:
             held.deadline = held.started_at + timeout_ms / 1000
             self._deadlines.watch(held)
         if self._verbose:
-            claimed = held.claimed
-            log.debug(
-                events.JOB_STARTED,
-                job_id=claimed.id,
-                type=task.name,
-                queue=claimed.queue,
-                attempt=claimed.attempt,
-                **held.trace_facts,
-            )
+            log.debug(events.JOB_STARTED, attempt=held.claimed.attempt, **held.facts)
 
     async def _on_loop(self, held: Held, task: AnyTask, context: Context, payload: Any) -> None:
         """A coroutine handler, from its first step to its settlement."""
@@ -238,8 +228,7 @@ class Attempts:
                     held.follow_up(job)
                 self._finish(held, self._returned(held, end.result))
             case Crashed() if held.stop is None:
-                facts = {"job_id": held.claimed.id, "type": held.claimed.type, **held.trace_facts}
-                log.warning(events.CHILD_DIED, kind=end.failure.kind, **facts)
+                log.warning(events.CHILD_DIED, kind=end.failure.kind, **held.facts)
                 self._finish(held, outcomes.crashed(held, policy, end.failure))
             case _ if held.stop is not None:
                 self._finish(held, outcomes.stopped(held, policy, end.failure.trace))

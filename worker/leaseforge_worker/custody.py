@@ -152,9 +152,7 @@ class Custody:
         if held.ended or held.stop is Stop.FENCED:
             return  # once ended, its settlement will be refused by itself
         self._meters.fenced += 1
-        claimed = held.claimed
-        facts = {"job_id": claimed.id, "type": claimed.type, "queue": claimed.queue, **held.trace_facts}
-        log.warning(events.JOB_FENCED, at="renew", **facts)
+        log.warning(events.JOB_FENCED, at="renew", **held.facts)
         self.held.discard(held)
         if self.pool.remove(held):
             held.ended = True

@@ -262,8 +262,7 @@ class QueueExchange:
             self._traces.claimed(fresh, since_ns=asked_ns)
         if self._verbose:
             for held in fresh:
-                facts = {"job_id": held.claimed.id, "queue": self.queue, **held.trace_facts}
-                log.debug(events.JOB_CLAIMED, attempt=held.claimed.attempt, **facts)
+                log.debug(events.JOB_CLAIMED, attempt=held.claimed.attempt, **held.facts)
         reserved, pending.reserved = pending.reserved, 0
         self._intake.used(self.queue, reserved, hungry=self._may_have_more(answer, pending.want))
         self._pool.admit(fresh)

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from leaseforge.errors import AttemptEnded
@@ -16,8 +15,6 @@ from leaseforge_worker.words import Words
 
 if TYPE_CHECKING:
     from leaseforge_worker.job_traces import JobTrace
-
-_NO_TRACE: Mapping[str, str] = MappingProxyType({})
 
 Clock = Callable[[], float]
 Key = tuple[str, str]
@@ -71,9 +68,11 @@ class Held:
         self.clock = clock
 
     @property
-    def trace_facts(self) -> Mapping[str, str]:
-        """What a log line about the job says of its trace."""
-        return _NO_TRACE if self.trace is None else self.trace.facts
+    def facts(self) -> dict[str, str]:
+        """What every log line about the job says: which one it is, and its trace if that is recorded."""
+        claimed = self.claimed
+        facts = {"job_id": claimed.id, "type": claimed.type, "queue": claimed.queue}
+        return facts if self.trace is None else facts | self.trace.facts
 
     @property
     def cancelled(self) -> bool:

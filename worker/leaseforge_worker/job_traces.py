@@ -8,7 +8,7 @@ trace. One call claims many jobs: beyond one, `task.claim_batch` stands for the 
 to each of them as they link to it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from opentelemetry.context import Context, attach
@@ -42,7 +42,7 @@ class JobTrace:
         self.ended_ns = 0
 
     @property
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> dict[str, str]:
         """What a log line says of it."""
         context = (self.execute or self.claimed).get_span_context()
         return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}

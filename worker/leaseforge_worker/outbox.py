@@ -97,9 +97,7 @@ class Outbox:
                 leaves_queue = leaves_queue or any(job.queue != self._queue for job in follow_ups)
             if settled is Answer.FENCED:
                 self._meters.fenced += 1
-                claimed = held.claimed
-                facts = {"job_id": claimed.id, "type": claimed.type, "queue": self._queue, **held.trace_facts}
-                log.warning(events.JOB_FENCED, at="settle", **facts)
+                log.warning(events.JOB_FENCED, at="settle", **held.facts)
             elif state is not None:
                 self._meters.ended(state)
                 if self._verbose or state is JobState.DEAD:
@@ -116,7 +114,7 @@ class Outbox:
         """
         if alone and len(ended) == 1:
             [culprit] = ended
-            log.error(events.SETTLEMENT_REFUSED, job_id=culprit.claimed.id, queue=self._queue, **culprit.trace_facts)
+            log.error(events.SETTLEMENT_REFUSED, **culprit.facts)
             self._held.discard(culprit)
             self._alone = max(0, self._alone - 1)
         else:
@@ -125,8 +123,7 @@ class Outbox:
 
     def _tell(self, held: Held, state: JobState) -> None:
         settlement = settlement_of(held)
-        facts: dict[str, Any] = {"job_id": held.claimed.id, "type": held.claimed.type, "queue": self._queue}
-        facts |= held.trace_facts
+        facts: dict[str, Any] = {**held.facts}
         if settlement.error_kind:
             facts["error_kind"] = settlement.error_kind
         if state is JobState.RETRYING:

@@ -221,6 +221,7 @@ def _counts(store: SyncStore) -> dict[JobState, int]:
     return {JobState(state): count for state, count in store.run(reads.queue(QUEUE)).counts.items() if count}
 
 
+@pytest.mark.timeout(400)
 def test_no_request_and_no_job_is_lost_when_all_are_restarted_one_by_one(
     processes: StartProcess, redis_url: str, sync_store: SyncStore, tmp_path: Path
 ) -> None:
@@ -229,8 +230,9 @@ def test_no_request_and_no_job_is_lost_when_all_are_restarted_one_by_one(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_no_request_and_no_job_is_lost_in_many_restarts(
     processes: StartProcess, redis_url: str, sync_store: SyncStore, tmp_path: Path
 ) -> None:
     weights = "-echo 60 -sleep 20 -fail 12 -delay 8 -sleep-max-ms 2000"
-    _roll(processes, redis_url, sync_store, tmp_path, rate=50, rounds=8, weights=weights)
+    _roll(processes, redis_url, sync_store, tmp_path, rate=40, rounds=4, weights=weights)

@@ -91,7 +91,7 @@ class Images:
         arguments = {"PYTHON_IMAGE": BASE, "PIP_NO_INDEX": "1"} | arguments
         given = [part for name, value in arguments.items() for part in ("--build-arg", f"{name}={value}")]
         name = f"localhost/leaseforge-{target}:test"
-        argv = ["bud", "--quiet", "--isolation", "chroot", "--pull-never", "--format", "docker", "--layers", *given]
+        argv = ["bud", "--quiet", "--isolation", "chroot", "--pull-never", "--format", "docker", *given]
         target_option = [] if file else ["--target", target]
         file = file or DOCKER / "Dockerfile"
         self._call(*argv, "--file", str(file), *target_option, "--tag", name, str(context or self._context))

@@ -1,52 +1,48 @@
 """Takes the pictures of docs/screenshots: `python -m e2e.screenshots`, or `make screenshots`.
 
-Starts an installation of its own, gives it a shop's queues with a quarter of an hour behind them, and photographs
-every page wide in both themes and at 360 pixels.
+Starts an installation of its own, furnishes it with a shop's queues, and photographs every page in every look.
+Pictures become small where ImageMagick is installed.
 """
 
-import math
-import random
 import shutil
+import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-import redis
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from e2e.conftest import FLAGS
 from e2e.console import Console
-from e2e.producing import enqueue, pause, running_worker, wait_for_state
+from e2e.furnishing import furnish
+from e2e.producing import running_worker
 from e2e.product import ADMIN, VIEWER, Product, running
 from e2e.watching import Watch
 from leaseforge import bulk
 from leaseforge.bulk_records import BulkState
-from leaseforge.jobs import JobState
-from leaseforge.keys import SYSTEM, queue_key
-from tests.support import Process
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
-SHOTS = {
-    "": {"width": 1440, "color_scheme": "light"},
-    "-dark": {"width": 1440, "color_scheme": "dark"},
-    "-narrow": {"width": 360, "color_scheme": "light"},
-}
-_WORKER = (Path(sys.executable).with_name("leaseforge"), "worker", "shop", "--demo")
-# Tracebacks name the file: the pictures show a path of the shop, not one of whoever took them.
-_SHOP = Path(tempfile.gettempdir()) / "shop"
-# Queue -> jobs a second that ended well over the last quarter of an hour.
-HISTORY = {"default": 210.0, "mail": 140.0, "billing": 31.0, "webhooks": 2.0}
-# Queue -> type -> jobs in five minutes, the share that fails, the usual classes of run and wait time.
-TYPES = {
-    "default": {"generate_pdf": (41_000, 0.001, 11, 4), "index_doc": (22_000, 0.0, 4, 3)},
-    "mail": {"send_email": (42_000, 0.003, 7, 5)},
-    "billing": {"charge_card": (9_000, 0.18, 11, 6)},
-    "webhooks": {"call_webhook": (600, 0.012, 9, 4)},
-}
+# A loaded machine is no reason to be without pictures.
+_PATIENCE_MS = 120_000
+
+
+class Look(NamedTuple):
+    """A screen and a theme; the suffix names its pictures."""
+
+    suffix: str
+    width: int
+    height: int
+    theme: Literal["light", "dark"]
+
+
+LOOKS = (
+    Look("", 1440, 900, "light"),
+    Look("-dark", 1440, 900, "dark"),
+    Look("-narrow", 360, 740, "light"),
+)
 
 
 def main() -> int:
@@ -54,9 +50,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as product, browsing() as browser:
         jobs = furnish(product)
         FOLDER.mkdir(parents=True, exist_ok=True)
-        for suffix, look in SHOTS.items():
-            photograph(browser, product, jobs, suffix, look)
-    print(f"{len(list(FOLDER.glob('*.png')))} pictures in {FOLDER}")
+        console = window(browser, product)
+        console.open("/login")
+        keep(console.page, "login")
+        console.log_in(*ADMIN)
+        console.heading().get_by_text("Overview").wait_for()
+        save_views(console)
+        for name, path in pages(product, jobs).items():
+            visit(console, path)
+            keep(console.page, name)
+        photograph_overlays(console, jobs["job-dead"])
+        photograph_operation(console, product)
+    pictures = list(FOLDER.glob("*.png"))
+    make_small(pictures)
+    print(f"{len(pictures)} pictures in {FOLDER}")
     return 0
 
 
@@ -69,112 +76,27 @@ def browsing() -> Iterator[Browser]:
         browser.close()
 
 
-def furnish(product: Product) -> Mapping[str, str]:
-    """A shop with trouble: a failing payment provider, a queue nobody serves, a paused one. Returns jobs to show."""
-    _SHOP.mkdir(exist_ok=True)
-    shutil.copy(Path(__file__).with_name("shop.py"), _SHOP)
-    product.workers.append(
-        Process(
-            [*_WORKER, "--queues", "default,mail,billing,webhooks", "--concurrency", "32"],
-            output_file=product.folder / "shop.log",
-            env={"LEASEFORGE_REDIS_URL": product.redis_url, "LEASEFORGE_METRICS_ADDR": "127.0.0.1:0"},
-            cwd=_SHOP,
-        )
-    )
-    product.workers[0].wait_for_output("worker_started")
-    orders = [
-        enqueue(
-            product,
-            "billing",
-            type="charge_card",
-            payload={
-                "order": 90_312 + number,
-                "amount": {"value": f"{number % 90 + 9.90:.2f}", "currency": "EUR"},
-                "card_token": "tok_1PqX",
-                "note": "gift — wrap it",
-            },
-            tags=("checkout", "eu"),
-            max_attempts=3,
-            priority=10,
-            traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-        )[0]
-        for number in range(12)
-    ]
-    [mail] = enqueue(product, "mail", type="send_email", payload={"to": "ada@example.org", "template": "welcome"})
-    enqueue(product, "mail", count=60, type="send_email", payload={"to": "ada@example.org", "template": "welcome"})
-    enqueue(product, "webhooks", count=8, payload={"event": "order.paid"})
-    for order in orders:
-        wait_for_state(product, order, JobState.DEAD)
-    wait_for_state(product, mail, JobState.COMPLETED)
-    sync = enqueue(product, "default", count=21, type="sync_crm", payload={"account": "4711"})
-    for job_id in sync:
-        wait_for_state(product, job_id, JobState.RUNNING)
-    enqueue(product, "media", count=41, type="resize_video", payload={"video": "launch.mp4"})
-    enqueue(product, "reports", count=28, type="weekly_report", payload={"week": 48})
-    enqueue(product, "mail", count=9, type="send_email", payload={"to": "ada@example.org"}, delay_ms=3_600_000)
-    pause(product, ["reports"])
-    remember(product)
-    return {"job-dead": orders[-1], "job-running": sync[0], "job-completed": mail}
-
-
-def remember(product: Product) -> None:
-    """Writes the counters of an hour that did not happen, and of the minutes in which the pictures are taken."""
-    pick = random.Random(7)
-    now = int(time.time() // 10)
-    together: dict[int, Counter[str]] = {}
-    with redis.Redis.from_url(product.redis_url) as raw:
-        for queue, rate in HISTORY.items():
-            for back in range(-60, 361):
-                swing = 1 + 0.18 * math.sin(back / 17) + pick.uniform(-0.07, 0.07)
-                failed = 40 * math.exp(-(((back - 24) / 4) ** 2)) if queue == "billing" else rate * 0.004
-                done = rate * 10 * swing
-                enqueued = done * pick.uniform(0.98, 1.05) + failed
-                counts = {"completed": int(done), "enqueued": int(enqueued), "failed": int(failed * 10)}
-                raw.hset(queue_key(queue, f"stats:10:{now - back}"), mapping=counts)
-                together.setdefault(now - back, Counter()).update(counts)
-        for bucket, counts in together.items():
-            raw.hset(queue_key(SYSTEM, f"stats:10:{bucket}"), mapping=dict(counts))
-        for queue, kinds in TYPES.items():
-            for back in range(4):
-                mapping = {
-                    field: value for kind, figures in kinds.items() for field, value in shape(pick, kind, *figures)
-                }
-                raw.hset(queue_key(queue, f"stats:300:{now // 30 - back}"), mapping=mapping)
-
-
-def shape(pick: random.Random, kind: str, jobs: int, failing: float, run: int, wait: int) -> Iterator[tuple[str, int]]:
-    """The counters of one type in five minutes; `run` and `wait` are the classes most jobs fall into."""
-    failed = int(jobs * failing)
-    yield f"completed:{kind}", jobs - failed
-    yield f"failed:{kind}", failed
-    for name, middle in (("run", run), ("wait", wait)):
-        for away, part in ((-2, 0.04), (-1, 0.2), (0, 0.52), (1, 0.19), (2, 0.05)):
-            if 0 <= middle + away < 16:
-                yield f"{name}:{middle + away}:{kind}", int(jobs * part * pick.uniform(0.9, 1.1))
-
-
-def photograph(
-    browser: Browser, product: Product, jobs: Mapping[str, str], suffix: str, look: Mapping[str, object]
-) -> None:
-    """Every page in one look."""
-    width = int(str(look["width"]))
-    context = browser.new_context(
-        viewport={"width": width, "height": 900 if width > 700 else 740},
-        color_scheme="dark" if look["color_scheme"] == "dark" else "light",
-    )
+def window(browser: Browser, product: Product) -> Console:
+    """A window that nobody is logged in to."""
+    context = browser.new_context()
+    context.set_default_timeout(_PATIENCE_MS)
     page = context.new_page()
-    console = Console(page, Watch(page, scripted=True), product.url)
-    console.open("/login")
-    keep(page, f"login{suffix}")
-    console.log_in(*ADMIN)
-    pages = {
+    return Console(page, Watch(page, scripted=True), product.url)
+
+
+def pages(product: Product, jobs: Mapping[str, str]) -> dict[str, str]:
+    """Picture -> address below /console."""
+    dead, running_job, completed = jobs["job-dead"], jobs["job-running"], jobs["job-completed"]
+    return {
         "overview": "",
         "queues": "/queues",
         "queue": "/queues/billing?state=dead",
+        "queue-pause": "/queues/billing/pause",
         "queue-settings": "/queues/billing/settings",
         "queue-change": "/queues/billing/settings/review?max_running=4&dead_keep=3",
         "saved-views": "/views",
         "jobs": "/jobs",
+        "jobs-none": "/jobs?queue=billing&state=running",
         "delayed": "/delayed",
         "dead": "/dead",
         "dead-jobs": "/dead/jobs?queue=billing",
@@ -182,54 +104,115 @@ def photograph(
         "worker": f"/workers/{running_worker(product)}",
         "metrics": "/metrics",
         "system": "/system",
+        "api": "/api",
         "find": "/find?q=8f3b0c52-6d0e-4b7b-9d0c-2f6d1b7f3c11",
         "users": "/users",
         "user": f"/users/{VIEWER[0]}",
+        "user-new": "/new-user",
         "tokens": "/tokens",
         "new-token": "/account/tokens/new",
         "account": "/account",
         "audit": "/audit",
         **{name: f"/jobs/{job_id}" for name, job_id in jobs.items()},
-        "job-edit": f"/jobs/{jobs['job-dead']}/edit",
-        "job-cancel": f"/jobs/{jobs['job-running']}/cancel",
-        "job-reveal": f"/jobs/{jobs['job-dead']}/reveal",
-        "new-job": f"/jobs/new?like={jobs['job-completed']}",
+        "job-edit": f"/jobs/{dead}/edit",
+        "job-cancel": f"/jobs/{running_job}/cancel",
+        "job-reveal": f"/jobs/{dead}/reveal",
+        "new-job": f"/jobs/new?like={completed}",
     }
-    for name, path in pages.items():
-        console.open(path)
-        if page.locator("#live").count():
-            page.locator("#live[data-state=live]").wait_for()
-        keep(page, f"{name}{suffix}")
-    console.open("/queues")
+
+
+def visit(console: Console, path: str) -> None:
+    """Opens a page and waits until it shows what it will show."""
+    console.open(path)
+    page = console.page
+    if page.locator("#live").count():
+        page.locator("#live[data-state=live]").wait_for()
+    if page.locator("#api").count():
+        page.locator("#api .opblock").first.wait_for()
+
+
+def save_views(console: Console) -> None:
+    """Two lists the operator of the pictures keeps coming back to."""
+    for name, path in {
+        "Cards that fail": "/dead/jobs?queue=billing&type=charge_card",
+        "All that waits for the mail provider": "/jobs?queue=mail&type=send_email",
+    }.items():
+        visit(console, path)
+        console.page.locator("#save-view > summary").click()
+        console.page.get_by_label("Name of the view").fill(name)
+        console.page.locator("#save-view").get_by_role("button", name="Save").click()
+        console.page.locator(".toast").first.wait_for()
+
+
+def photograph_overlays(console: Console, dead_job: str) -> None:
+    """What lies over a page: the palette, the keys, questions, the changes of a payload."""
+    page = console.page
+    visit(console, "/queues")
     console.purge("media")
     console.dialog.wait_for()
-    keep(page, f"purge{suffix}", whole=False)
-    photograph_operation(console, product, suffix)
-    context.close()
+    keep(page, "purge", whole=False)
+    visit(console, "/queues")
+    page.keyboard.press("Control+k")
+    console.dialog.get_by_role("combobox").fill("billing")
+    console.dialog.get_by_role("option").first.wait_for()
+    keep(page, "palette", whole=False)
+    visit(console, "/queues")
+    page.keyboard.press("?")
+    console.dialog.wait_for()
+    keep(page, "keys", whole=False)
+    visit(console, "/queues")
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.get_by_role("button", name="Pages").click()
+    page.locator("#rail:popover-open").wait_for()
+    shoot(page, "rail-narrow", whole=False)
+    page.set_viewport_size({"width": LOOKS[0].width, "height": LOOKS[0].height})
+    visit(console, f"/jobs/{dead_job}/edit")
+    payload = page.get_by_label("Payload")
+    payload.fill(payload.input_value().replace('"EUR"', '"CHF"'))
+    page.get_by_role("button", name="Review").click()
+    page.locator(".diff").wait_for()
+    keep(page, "job-changes")
 
 
-def photograph_operation(console: Console, product: Product, suffix: str) -> None:
+def photograph_operation(console: Console, product: Product) -> None:
     """A group of dead jobs that is replayed: the question, the operation at work, the list of operations."""
     page = console.page
-    console.open("/dead?queue=billing")
+    visit(console, "/dead?queue=billing")
     page.locator("#groups").get_by_role("button", name="Retry").click()
     console.dialog.wait_for()
-    keep(page, f"retry-group{suffix}", whole=False)
+    keep(page, "retry-group", whole=False)
     console.dialog.get_by_label("Jobs a second, at most").fill("1")
     console.dialog.get_by_role("button", name="Retry").click()
     page.get_by_role("region", name="Progress").get_by_text("left").first.wait_for()
-    keep(page, f"operation{suffix}")
-    console.open("/operations")
-    page.locator("#live[data-state=live]").wait_for()
-    keep(page, f"operations{suffix}")
-    [going] = product.store.run(bulk.operations([BulkState.RUNNING])).items
-    product.store.run(bulk.abort(going.id, user=ADMIN[0]))
+    keep(page, "operation")
+    visit(console, "/operations")
+    keep(page, "operations")
+    for going in product.store.run(bulk.operations([BulkState.RUNNING])).items:
+        product.store.run(bulk.abort(going.id, user=ADMIN[0]))
 
 
 def keep(page: Page, name: str, *, whole: bool = True) -> None:
-    """One picture; what still moves is shown at rest."""
+    """The page as it stands, in every look."""
+    for look in LOOKS:
+        page.set_viewport_size({"width": look.width, "height": look.height})
+        page.emulate_media(color_scheme=look.theme)
+        shoot(page, f"{name}{look.suffix}", whole=whole)
+    page.set_viewport_size({"width": LOOKS[0].width, "height": LOOKS[0].height})
+
+
+def shoot(page: Page, name: str, *, whole: bool) -> None:
+    """One picture; what still moves is shown at rest, and no message of a moment covers what it lies on."""
     page.evaluate("document.getAnimations().forEach((a) => { try { a.finish() } catch { a.cancel() } })")
+    page.evaluate("document.querySelectorAll('#toasts > *').forEach((toast) => toast.remove())")
     page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
+
+
+def make_small(pictures: list[Path]) -> None:
+    """Colours by palette: a third of the size, nothing to see."""
+    tool = shutil.which("mogrify")
+    if tool is not None and pictures:
+        settings = ("-strip", "-dither", "None", "-colors", "256", "-define", "png:compression-level=9")
+        subprocess.run([tool, *settings, *map(str, pictures)], check=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,14 @@
 "use strict";
 
 const place = document.getElementById("api");
+const root = document.documentElement;
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+// What Swagger UI calls its dark mode follows the console's theme.
+const followTheme = () =>
+  root.classList.toggle("dark-mode", root.dataset.theme === "dark" || (root.dataset.theme !== "light" && system.matches));
+followTheme();
+system.addEventListener("change", followTheme);
+new MutationObserver(followTheme).observe(root, { attributeFilter: ["data-theme"] });
 window.SwaggerUIBundle({
   url: place.dataset.document,
   domNode: place,

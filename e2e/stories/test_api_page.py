@@ -35,8 +35,8 @@ def test_the_api_is_tried_out_with_a_bearer_token(prefixed: Product, visit: Call
         lambda request: None if request.url.startswith((prefixed.url, "data:")) else foreign.append(request.url),
     )
 
-    console.open("/api")
-    expect(page.get_by_role("heading", name="Leaseforge").first).to_be_visible()
+    console.go_to("API")
+    expect(page.get_by_role("heading", name="API", exact=True)).to_be_visible()
     page.locator("#operations-queues-ApiQueuesIndex .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
 

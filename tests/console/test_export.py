@@ -10,11 +10,14 @@ from typing import Any, cast
 
 import pytest
 from litestar import Litestar
+from structlog.testing import capture_logs
 
-from leaseforge import operations
+from leaseforge import events, operations
+from leaseforge import exporting as engine_exporting
 from leaseforge.calls import Plan
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
+from leaseforge.redaction import redact
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth.audit.search import Filter, search
@@ -163,8 +166,12 @@ async def test_a_file_that_is_cut_says_so(operator: Visitor, store: Store, monke
 async def test_who_exported_what_is_kept(operator: Visitor, store: Store) -> None:
     await enqueue(store)
 
-    answer = await operator.get("/console/export/jobs.csv?queue=mail&payloads=1")
+    with capture_logs() as written:
+        answer = await operator.get("/console/export/jobs.csv?queue=mail&payloads=1")
 
+    [line] = [one for one in written if one["event"] == events.JOBS_EXPORTED]
+    assert (line["list"], line["format"], line["whole"], line["user"]) == ("jobs", "csv", True, "operator")
+    assert redact(None, "info", dict(line)) == line  # nothing in it is taken for content
     [entry] = [
         row.entry for row in (await search(store, Filter(action="jobs"), before=None, limit=9)).rows if row.entry
     ]
@@ -303,7 +310,7 @@ async def test_files_under_way_are_bounded_and_give_their_places_back(
     await enqueue(store, count=5)
     going_on = asyncio.Event()
     begun = 0
-    stretches = exporting.stretches
+    stretches = engine_exporting.stretches
 
     async def held(*args: Any, **options: Any) -> AsyncIterator[Any]:
         nonlocal begun

@@ -111,7 +111,7 @@ async def _file(request: ConsoleRequest, content: _Content) -> Stream:
     form = Format(request.scope["path"].rpartition(".")[2])
     filter_ = asked.at("").query().removeprefix("?")
     action_of(request).note(filter=filter_, format=form.value, payloads=whole)
-    log.info(events.JOBS_EXPORTED, list=list_.value, format=form.value, payloads=whole, user=user.username)
+    log.info(events.JOBS_EXPORTED, list=list_.value, format=form.value, whole=whole, user=user.username)
     name = f"{list_.value}-{now:%Y%m%d-%H%M%S}.{form.value}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     pieces = _pieces(request, content, jobs, form, place)

@@ -121,4 +121,4 @@ def _wait_until_alive(url: str, server: Process) -> None:
         except OSError:
             return False
 
-    eventually_sync(alive, within_s=30.0, every_s=0.1)
+    eventually_sync(alive, within_s=120.0, every_s=0.1)

@@ -19,11 +19,6 @@ def permissions_for(order: BulkOrder) -> set[Permission]:
     return needed | ({Permission.JOBS_WRITE} if any(state is not JobState.DEAD for state in states) else set())
 
 
-def may(identity: Identity, order: BulkOrder) -> bool:
-    """Whether somebody may let it act."""
-    return all(identity.can(needed) for needed in permissions_for(order))
-
-
 def check_may(identity: Identity, order: BulkOrder) -> None:
     """Raises NotPermitted, naming what is missing."""
     missing = sorted(needed for needed in permissions_for(order) if not identity.can(needed))

@@ -4,30 +4,16 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 
 import click
 
 from leaseforge.errors import StoreUnavailable
-from leaseforge.settings import read, redis_url, seconds, setting
+from leaseforge.settings import EngineSettings, read, seconds
 from leaseforge.store import connect_sync
 from leaseforge_cli.exits import CommandFailed, ExitCode
 from leaseforge_cli.options import Parsed
 
 PAUSE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Whom:
-    """The one setting server and worker share; more of theirs are not asked for."""
-
-    redis_url: str = setting(
-        "LEASEFORGE_REDIS_URL",
-        default="redis://127.0.0.1:6379/0",
-        parse=redis_url,
-        secret=True,
-        help="redis://, rediss://, unix://, sentinel(s):// or cluster(s):// URL of the server",
-    )
 
 
 @click.command("wait-for-redis")
@@ -42,7 +28,7 @@ def wait_for_redis(timeout: float) -> None:
     """
     # The first process of a container is not ended by a signal it has no handler for.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    url = read(Whom, os.environ).redis_url
+    url = read(EngineSettings, os.environ).redis_url
     until = time.monotonic() + timeout
     said = ""
     with connect_sync(url, retry_s=0.0) as store:

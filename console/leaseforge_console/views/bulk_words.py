@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkState
+from leaseforge.bulk_records import BulkAction, BulkOperation, BulkOrder, BulkState
 from leaseforge.jobs import JobState
 from leaseforge_console.filters import exact, plural
 
@@ -114,14 +114,9 @@ def scope(order: BulkOrder) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
+_PLAIN = ("Queue", "Failed with", "Chosen")
+
+
 def scope_line(order: BulkOrder) -> str:
     """The same on one line."""
     return " · ".join(value if label in _PLAIN else f"{label.lower()} {value}" for label, value in scope(order))
-
-
-def is_plain(wanted: BulkFilter) -> bool:
-    """Whether a queue is all it names."""
-    return wanted == BulkFilter(queue=wanted.queue, state=wanted.state, states=wanted.states)
-
-
-_PLAIN = ("Queue", "Failed with", "Chosen")

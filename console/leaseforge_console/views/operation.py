@@ -62,7 +62,6 @@ class StartForm:
     known: str
     takes: str
     problems: dict[str, str]
-    max_rate: int = limits.MAX_OPERATION_RATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 import asyncio
 import re
+import time
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,6 +16,7 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
+from leaseforge_console.pages import operations as pages
 from tests.api.support import claim_job, claim_next, kill_job, settle
 from tests.console.browsing import Visitor, hidden_fields, words
 from tests.console.conftest import PASSWORD, PASSWORD_HASH
@@ -202,6 +205,22 @@ async def test_the_same_form_twice_is_one_operation_and_a_run_twice_is_one_run(o
     assert [answer.status_code for answer in answers] == [303, 303]
     done = await over(store, first)
     assert (done.run, done.counts.done) == (1, 2)
+
+
+async def test_the_same_form_is_one_operation_over_the_end_of_a_minute(
+    operator: Visitor, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await dead(store, 2)
+    await operator.get("/console/dead")
+    begins = time.time() // 60 * 60
+    monkeypatch.setattr(pages, "_SAME_S", 180)
+
+    found = []
+    for now in (begins - 0.1, begins + 0.1):
+        monkeypatch.setattr(pages, "time", SimpleNamespace(time=lambda now=now: now, monotonic=time.monotonic))
+        found.append(await asked(operator, OF_DEAD))
+
+    assert found[0] == found[1]
 
 
 async def test_after_one_was_dropped_the_same_form_asks_anew(operator: Visitor, store: Store) -> None:

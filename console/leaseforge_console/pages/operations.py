@@ -179,7 +179,10 @@ async def _order(request: ConsoleRequest, store: Store, chosen: Chosen, snapshot
 
 async def _ask_once(store: Store, order: BulkOrder, chosen: Chosen) -> BulkOperation:
     """The operation this form asked for a moment ago and that still waits, else a new one."""
-    minute = int(time.time() // 60)
+    now = time.time()
+    minute = int(now // 60)
+    if now % 60 < _SAME_S and (before := await _waiting_of(store, order, chosen, minute - 1, now)):
+        return before
     for number in range(limits.MAX_OPERATIONS):
         operation_id = _id_of(order.created_by, chosen, minute, number)
         try:
@@ -189,10 +192,26 @@ async def _ask_once(store: Store, order: BulkOrder, chosen: Chosen) -> BulkOpera
                 return await store.run(bulk.create(operation_id, order))
             except IdempotencyConflict:  # the same form, sent at the same moment
                 return await store.run(bulk.show(operation_id))
-        is_waiting = made.state in (BulkState.COLLECTING, BulkState.READY)
-        if is_waiting and made.created_at is not None and time.time() - made.created_at.timestamp() < _SAME_S:
+        if _was_just_asked_for(made, now):
             return made
     raise BadInput([FieldProblem("action", "was asked for too often in this minute")])
+
+
+async def _waiting_of(store: Store, order: BulkOrder, chosen: Chosen, minute: int, now: float) -> BulkOperation | None:
+    """What the same form asked for at the end of the minute, if it still waits."""
+    for number in range(limits.MAX_OPERATIONS):
+        try:
+            made = await store.run(bulk.show(_id_of(order.created_by, chosen, minute, number)))
+        except BulkNotFound:
+            return None
+        if _was_just_asked_for(made, now):
+            return made
+    return None
+
+
+def _was_just_asked_for(made: BulkOperation, now: float) -> bool:
+    is_waiting = made.state in (BulkState.COLLECTING, BulkState.READY)
+    return is_waiting and made.created_at is not None and now - made.created_at.timestamp() < _SAME_S
 
 
 def _id_of(user: str, chosen: Chosen, minute: int, number: int) -> str:

@@ -331,4 +331,5 @@ async def test_files_under_way_are_bounded_and_give_their_places_back(
     assert sum(answer.status_code == 200 and len(answer.text.splitlines()) == 5 for answer in answers) == few
     assert begun == few
     for _ in range(few + 1):
+        assert (await operator.client.head("/console/export/jobs.jsonl")).status_code == 200
         assert len(await exported(operator, "jobs.jsonl")) == 5

@@ -1,7 +1,7 @@
 """Takes the pictures of docs/screenshots: `python -m e2e.screenshots`, or `make screenshots`.
 
 Starts an installation of its own, furnishes it with a shop's queues, and photographs every page in every look.
-Pictures become small where ImageMagick is installed.
+Pictures become small where pngquant is installed.
 """
 
 import shutil
@@ -209,10 +209,9 @@ def shoot(page: Page, name: str, *, whole: bool) -> None:
 
 def make_small(pictures: list[Path]) -> None:
     """Colours by palette: a third of the size, nothing to see."""
-    tool = shutil.which("mogrify")
+    tool = shutil.which("pngquant")
     if tool is not None and pictures:
-        settings = ("-strip", "-dither", "None", "-colors", "256", "-define", "png:compression-level=9")
-        subprocess.run([tool, *settings, *map(str, pictures)], check=True)
+        subprocess.run([tool, "--force", "--skip-if-larger", "--ext", ".png", "--", *map(str, pictures)], check=False)
 
 
 if __name__ == "__main__":

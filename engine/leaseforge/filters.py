@@ -12,7 +12,8 @@ from leaseforge.jobs import JobState
 from leaseforge.queues import queue_name_problem
 
 ALL_STATES = tuple(JobState)
-_ENDED = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD})
+ENDED = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DEAD})
+"""States only an operator leads out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Filter:
     def possible_states(self) -> tuple[JobState, ...]:
         """The asked states in which a job can match: only what has ended has an end."""
         has_end = self.finished_from is not None or self.finished_before is not None
-        return tuple(state for state in self.states if state in _ENDED) if has_end else self.states
+        return tuple(state for state in self.states if state in ENDED) if has_end else self.states
 
     def words(self) -> tuple[tuple[str, Arg], ...]:
         """The script's arguments, in its order."""
@@ -70,13 +71,13 @@ class Filter:
         """The score in the state's set before which nothing can match; None if anything can."""
         if state is JobState.READY and self.priority_to is not None:
             return -self.priority_to
-        return self.finished_before if state in _ENDED else None
+        return self.finished_before if state in ENDED else None
 
     def last_score(self, state: JobState) -> int | None:
         """The score behind which nothing can match; None if anything can."""
         if state is JobState.READY and self.priority_from is not None:
             return -self.priority_from
-        return self.finished_from if state in _ENDED else None
+        return self.finished_from if state in ENDED else None
 
 
 def checked(asked: Filter) -> Filter:

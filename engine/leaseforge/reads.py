@@ -62,9 +62,18 @@ def queues() -> Plan[list[QueueInfo]]:
 
 def job(job_id: str) -> Plan[Job]:
     """One job by its id alone, whatever its queue. Raises JobNotFound."""
+    return (yield from _job(job_id, None, content=True))
+
+
+def head(job_id: str, *, queue: str | None = None) -> Plan[Job]:
+    """The same without payload, result and history; of a known queue in one call. Raises JobNotFound."""
+    return (yield from _job(job_id, queue, content=False))
+
+
+def _job(job_id: str, queue: str | None, *, content: bool) -> Plan[Job]:
     if is_job_id(job_id):
-        names = yield from queue_names()
-        for found in (yield from Batch([job_call(name, job_id) for name in names])):
+        names = [queue] if queue is not None else (yield from queue_names())
+        for found in (yield from Batch([job_call(name, job_id, content=content) for name in names])):
             if found is not None:
                 return found
     raise JobNotFound(job_id)
@@ -201,8 +210,8 @@ def group_jobs(queue: str, group: str, *, offset: int = 0, limit: int = 50) -> P
     return (yield from _page_call(queue, f"dead:group:{group}", JobState.DEAD, offset, limit))
 
 
-def job_call(queue: str, job_id: str) -> Call[Job | None]:
-    """One job of a known queue, or None."""
+def job_call(queue: str, job_id: str, *, content: bool = True) -> Call[Job | None]:
+    """One job of a known queue, or None; without `content` payload, result and history are left out."""
 
     def read(raw: Sequence[Any]) -> Job | None:
         if not raw:
@@ -210,7 +219,8 @@ def job_call(queue: str, job_id: str) -> Call[Job | None]:
         record, payload, result, history, score = raw
         return job_from(queue, job_id, pairs(record), payload=payload, result=result, history=history, score=score)
 
-    return Call(ENGINE.load("read_job"), queue_keys(queue, "running", "scheduled", "retrying"), (("id", job_id),), read)
+    keys = queue_keys(queue, "running", "scheduled", "retrying")
+    return Call(ENGINE.load("read_job"), keys, (("id", job_id), ("content", int(content))), read)
 
 
 def _queue_call(name: str) -> Call[QueueInfo | None]:

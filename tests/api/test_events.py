@@ -13,8 +13,9 @@ import pytest
 import uvicorn
 from litestar import Litestar
 
-from leaseforge import bulk, operations
+from leaseforge import attempts, bulk, operations
 from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOrder
+from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store
@@ -29,7 +30,7 @@ from leaseforge_auth.tokens import TokenKeys
 from leaseforge_console.live import MAX_STREAMS_PER_USER
 from leaseforge_console.views.snapshot import Snapshot
 from tests.api.conftest import SECRET, Bearer
-from tests.api.support import kill_job, report_worker
+from tests.api.support import claim_next, kill_job, report_worker, settle
 from tests.support import eventually
 
 ALL = ["queues", "jobs", "workers", "operations", "notices"]
@@ -175,6 +176,58 @@ async def test_a_stream_goes_on_where_it_was_cut_off(running: Running, store: St
         assert await listener.hears("start") == {"topics": ["queues"], "resumed": False}
         await listener.hears("synced")
         assert {one["name"] for one in listener.data("queue")} == {"mail", "reports"}
+
+
+async def test_one_job_is_followed_to_its_end(running: Running, store: Store, bearer: Bearer) -> None:
+    secret = {"secret": "hidden"}
+    job_id = (await store.run(operations.enqueue(new_job("echo", secret, queue="mail", delay_ms=3_600_000)))).id
+    other = await kill_job(store, "reports")
+
+    async with running.listening(bearer(Role.VIEWER), f"?job={job_id}") as listener:
+        assert await listener.hears("start") == {"topics": ["jobs"], "resumed": False}
+        assert (await listener.hears("job", status="scheduled"))["id"] == job_id
+        await store.run(operations.promote(job_id, operation="now"))
+        claimed = await claim_next(store, "mail")
+        await listener.hears("job", status="running", attempts=1)
+        await store.run(attempts.progress("mail", job_id, claimed.token, percent=40, note="half"))
+        await listener.hears("job", progress={"percent": 40, "note": "half"})
+        await settle(store, claimed, Outcome.FAIL, error_kind="E", error_message="no", max_attempts=1)
+        assert (await listener.hears("job", status="dead"))["error"] == {"kind": "E", "message": "no"}
+        assert await listener.hears("end") == {"reason": "job-ended"}
+        await eventually(lambda: listener.is_over)
+        assert "hidden" not in listener.raw
+        assert other not in listener.raw
+        assert [name for name, _, _ in listener.heard].count("job") == len({str(one) for one in listener.data("job")})
+
+    async with running.listening(bearer(Role.VIEWER), f"?job={job_id}") as listener:
+        await listener.hears("end", reason="job-ended")
+        assert [name for name, _, _ in listener.heard] == ["start", "job", "end"]
+
+
+async def test_a_followed_job_that_is_deleted_is_gone(running: Running, store: Store, bearer: Bearer) -> None:
+    job_id = (await store.run(operations.enqueue(new_job("echo", queue="mail")))).id
+
+    async with running.listening(bearer(Role.OPERATOR), f"?job={job_id}") as listener:
+        await listener.hears("job", status="ready")
+        await store.run(operations.delete(job_id))
+        await listener.hears("gone", event="job", key=job_id)
+        await listener.hears("end", reason="job-gone")
+
+
+@pytest.mark.parametrize(
+    ("role", "query", "status"),
+    [
+        (Role.VIEWER, "?job=00000000-0000-4000-8000-000000000000", 404),
+        (Role.VIEWER, "?job=nonsense", 404),
+        (Role.VIEWER, "?job=x&topics=jobs", 400),
+        (Role.PRODUCER, "?job=nonsense", 403),
+    ],
+)
+async def test_a_job_that_cannot_be_followed_is_refused(
+    running: Running, bearer: Bearer, role: Role, query: str, status: int
+) -> None:
+    async with running.listening(bearer(role), query) as listener:
+        assert listener.answer.status_code == status
 
 
 async def test_fifty_streams_ask_redis_no_more_than_one(

@@ -9,9 +9,13 @@ from litestar.di import NamedDependency
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
+from leaseforge import reads
 from leaseforge.errors import BadInput, FieldProblem
+from leaseforge.jobs import Job
+from leaseforge.store import Store
 from leaseforge_api.event_feed import EventFeed
 from leaseforge_api.event_stream import Bearer, Standing, stream_events
+from leaseforge_api.job_stream import follow_job, topic_of
 from leaseforge_api.schemas.events import EventTopic
 from leaseforge_auth.api_tokens import Shown
 from leaseforge_auth.errors import NotPermitted
@@ -24,6 +28,10 @@ from leaseforge_console.live import Live
 Topics = Annotated[
     str | None,
     QueryParameter(name="topics", description="What to hear of, with commas between; everything one may if left out."),
+]
+FollowedJob = Annotated[
+    str | None,
+    QueryParameter(name="job", description="The id of one job to follow to its end; goes with no topics."),
 ]
 LastEventId = Annotated[
     str | None,
@@ -41,20 +49,38 @@ async def watch(
     identity: NamedDependency[Identity],
     event_feed: NamedDependency[EventFeed],
     standing: NamedDependency[Standing],
+    store: NamedDependency[Store],
     topics: Topics = None,
+    job: FollowedJob = None,
     last_event_id: LastEventId = None,
 ) -> Stream:
     """What changes, as server-sent events, until the server stops or the token ends.
 
-    The stream begins with everything there is, or goes on behind `Last-Event-ID`. See docs/api.md for the events.
+    The stream begins with everything there is, or goes on behind `Last-Event-ID`. With `job` it is about this one job,
+    from what it is now to its end. See docs/api.md for the events.
     """
     live: Live = state.live
-    wanted = _wanted(topics, identity)
-    live.check_room(event_feed.topic, identity.username)
-    content: AsyncIterator[bytes] = stream_events(event_feed, live, standing, _bearer(request), wanted, last_event_id)
+    content: AsyncIterator[bytes]
+    if job is None:
+        wanted = _wanted(topics, identity)
+        live.check_room(event_feed.topic, identity.username)
+        content = stream_events(event_feed, live, standing, _bearer(request), wanted, last_event_id)
+    else:
+        followed = await _followed(store, job, topics, identity)
+        live.check_room(topic_of(followed), identity.username)
+        content = follow_job(live, standing, _bearer(request), followed)
     # A header keeps proxies from holding events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(content, media_type="text/event-stream", headers=headers)
+
+
+async def _followed(store: Store, job_id: str, topics: str | None, identity: Identity) -> Job:
+    """The job that was asked for. Raises BadInput, NotPermitted, JobNotFound."""
+    if topics is not None:
+        raise BadInput([FieldProblem("job", "goes with no topics: the stream is about this job alone")])
+    if not identity.can(EventTopic.JOBS.permission):
+        raise NotPermitted(EventTopic.JOBS.permission)
+    return await store.run(reads.head(job_id))
 
 
 def _wanted(topics: str | None, identity: Identity) -> Sequence[EventTopic]:

@@ -9,7 +9,7 @@ from leaseforge.jobs import Job
 from leaseforge.queues import QueueInfo
 from leaseforge.workers import WorkerInfo
 from leaseforge_api.schemas.bulk import BulkCountsShown, OutcomesShown, operation_shown
-from leaseforge_api.schemas.job import Error
+from leaseforge_api.schemas.job import Error, ProgressShown
 from leaseforge_api.schemas.queues import LimitsShown, limits_shown
 from leaseforge_api.schemas.values import Instant, instant, instant_or_none
 from leaseforge_auth.permissions import Permission
@@ -70,6 +70,15 @@ class JobEvent(Struct, frozen=True):
     finished_at: Instant | None
 
 
+class FollowedJobEvent(JobEvent, frozen=True):
+    """The one job a stream follows, whenever something of it has changed."""
+
+    due_at: Instant | None
+    started_at: Instant | None
+    progress: ProgressShown | None
+    cancel_requested: bool
+
+
 class WorkerEvent(Struct, frozen=True):
     """A worker: when it comes, when its state or the number of jobs it runs changes."""
 
@@ -119,7 +128,10 @@ class TroubleEvent(Struct, frozen=True):
 
 
 class EndEvent(Struct, frozen=True):
-    """The last event: the server stops (`stopping`), or the token does not do any more (`not-authenticated`)."""
+    """The last event: the server stops (`stopping`), or the token does not do any more (`not-authenticated`).
+
+    Of a job that is followed: it has ended (`job-ended`) or is not there any more (`job-gone`).
+    """
 
     reason: str
 
@@ -142,6 +154,18 @@ def job_event(job: Job) -> JobEvent:
         reason=job.reason,
         group=job.group,
         finished_at=instant_or_none(job.finished_at),
+    )
+
+
+def followed_job_event(job: Job) -> FollowedJobEvent:
+    """The same of a job that is followed, with what changes while it lives."""
+    known = job_event(job)
+    return FollowedJobEvent(
+        **{name: getattr(known, name) for name in known.__struct_fields__},
+        due_at=instant_or_none(job.due_at),
+        started_at=instant_or_none(job.started_at),
+        progress=ProgressShown(job.progress.percent, job.progress.note) if job.progress else None,
+        cancel_requested=job.cancel_requested,
     )
 
 

@@ -4,7 +4,8 @@
 -- KEYS[2] running    zset  id -> lease expiry
 -- KEYS[3] scheduled  zset  id -> due
 -- KEYS[4] retrying   zset  id -> due
--- ARGV[1] id text the job
+-- ARGV[1] id      text the job
+-- ARGV[2] content int  0: without payload, result and history
 -- returns record fields and values, payload, result, history entries, due or lease expiry; or empty
 -- flags no-writes
 -- uses _queue
@@ -15,8 +16,11 @@ local function read_job(K, A)
   if record.err or #record == 0 then
     return {}
   end
-  local values = redis.call('MGET', key .. ':in', key .. ':out')
-  local history = redis.pcall('LRANGE', key .. ':history', 0, -1)
+  local values, history = { false, false }, {}
+  if A[2] ~= '0' then
+    values = redis.call('MGET', key .. ':in', key .. ':out')
+    history = redis.pcall('LRANGE', key .. ':history', 0, -1)
+  end
   local state = redis.call('HGET', key, 'state')
   local score = K[state] and redis.call('ZSCORE', K[state], id)
   return { record, values[1], values[2], history.err and {} or history, score or false }

@@ -11,10 +11,12 @@ from urllib.parse import urlencode
 import httpx
 from msgspec.structs import replace
 
-from leaseforge import exchanges, operations
+from leaseforge import attempts, exchanges, operations
+from leaseforge.answers import Answer
 from leaseforge.exchanges import Outcome
 from leaseforge.requests import new_job
 from leaseforge.store import Store
+from leaseforge.trace_context import is_tracestate
 from leaseforge.workers import WorkerState
 from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
@@ -32,7 +34,11 @@ class Texts:
     """What producers and workers write, where they may."""
 
     type: str = "send_email"
-    payload: Any = field(default_factory=lambda: {"to": "ada"})
+    payload: Any = field(default_factory=lambda: {"to": "ada", "password": "of nobody"})
+    result: bytes = b'{"sent": true}'
+    progress: str = "half of it"
+    log: str = "on the way"
+    tracestate: str = "shop=1"
     tag: str = "eu"
     unique_key: str = "invoice"
     producer: str = "checkout"
@@ -54,26 +60,33 @@ async def furnish(store: Store, texts: Texts = Texts()) -> None:
             tags=[texts.tag] if texts.tag else [],
             unique_key=f"{texts.unique_key}{queue}{number}"[:200],
             created_by=texts.producer,
+            traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            tracestate=texts.tracestate if is_tracestate(texts.tracestate) else None,
             **fields,
         )
 
     endings: list[tuple[str, dict[str, Any]]] = [
         ("dead", {"outcome": Outcome.FAIL, "max_attempts": 1}),
         ("retrying", {"outcome": Outcome.FAIL, "max_attempts": 9, "delay_ms": 3_600_000}),
-        ("completed", {"outcome": Outcome.COMPLETE}),
+        ("completed", {"outcome": Outcome.COMPLETE, "result": texts.result}),
         ("running", {}),
     ]
     for queue, settlement in endings:
         await store.run(operations.enqueue(job(queue)))
         call = exchanges.exchange(queue, run_id=RUN_ID, number=next(NUMBERS), lease_ms=600_000, want=1)
         [claimed] = (await store.run(call)).claimed
+        told = attempts.progress(queue, claimed.id, claimed.token, percent=50, note=texts.progress)
+        lines = attempts.log(queue, claimed.id, claimed.token, first=1, lines=[texts.log, texts.log])
+        assert await store.run(told) is Answer.OK
+        assert await store.run(lines) is Answer.OK
         if settlement:
             outcome = settlement.pop("outcome")
-            failure = {"error_kind": texts.error_kind, "error_message": texts.error} if outcome is Outcome.FAIL else {}
-            await settle(store, claimed, outcome, **failure, **settlement)
+            failure = {"error_kind": texts.error_kind, "error_message": texts.error, "traceback": texts.error}
+            await settle(store, claimed, outcome, **(failure if outcome is Outcome.FAIL else {}), **settlement)
     for number in range(2):
         await store.run(operations.enqueue(job("ready", number)))
         await store.run(operations.enqueue(job("scheduled", number, delay_ms=3_600_000)))
+    await store.run(operations.enqueue(job("swept")))
     await store.run(operations.enqueue(job("held")))
     await store.run(operations.pause("held"))
     for name, state in ((texts.worker_id, WorkerState.RUNNING), (f"{texts.worker_id}2", WorkerState.QUIET)):
@@ -191,7 +204,7 @@ async def walk(visitor: Visitor, *, near: str = "") -> AsyncIterator[tuple[str, 
             kind = shape(link)
             if (
                 link not in waiting
-                and kinds.get(kind, 0) < (MOST_JOBS if "/jobs/*" in kind else 1)
+                and kinds.get(kind, 0) < (MOST_JOBS if "/jobs/*" in kind or "/operations/*" in kind else 1)
                 and "/export" not in link
                 and "/live/" not in link
             ):

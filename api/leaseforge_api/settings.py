@@ -6,10 +6,8 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from leaseforge.errors import FieldProblem, SettingsError
-from leaseforge.logs import FORMATS, levels
-from leaseforge.metrics_token import metrics_token
-from leaseforge.settings import EngineSettings, address, one_of, part, read, seconds, setting
-from leaseforge.tracing_settings import OFF, TracingSettings
+from leaseforge.process_settings import ProcessSettings
+from leaseforge.settings import EngineSettings, address, read, seconds, setting
 from leaseforge_auth.oidc.settings import OidcSettings
 from leaseforge_auth.settings import AuthSettings
 
@@ -33,7 +31,7 @@ def trace_url(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpSettings:
+class HttpSettings(ProcessSettings):
     """Where the server listens and what it calls itself."""
 
     api_addr: tuple[str, int] = setting(
@@ -48,32 +46,12 @@ class HttpSettings:
     environment: str = setting(
         "LEASEFORGE_ENVIRONMENT", default="development", parse=environment, help="word in the console's badge"
     )
-    log_level: str = setting(
-        "LEASEFORGE_LOG_LEVEL",
-        default="info",
-        parse=levels,
-        help="debug, info, warning or error; info,api=debug for parts",
-    )
-    log_format: str = setting(
-        "LEASEFORGE_LOG_FORMAT",
-        default="auto",
-        parse=one_of(*FORMATS),
-        help="json, text, or auto: text on a terminal, else json",
-    )
-    metrics_token: str = setting(
-        "LEASEFORGE_METRICS_TOKEN",
-        default="",
-        parse=metrics_token,
-        secret=True,
-        help="bearer token that /metrics asks for; open to everybody without",
-    )
     trace_url: str = setting(
         "LEASEFORGE_TRACE_URL",
         default="",
         parse=trace_url,
         help="where traces are shown: https://tracing.example.com/trace/{trace_id}; the page of a job links there",
     )
-    tracing: TracingSettings = part(TracingSettings, default=OFF)  # noqa: RUF009 -- a field() like the others
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 PACKAGES = (leaseforge, leaseforge_api, leaseforge_auth, leaseforge_cli, leaseforge_console, leaseforge_worker)
 READERS = {
     "leaseforge.settings": "server",
+    "leaseforge.process_settings": "server, worker",
     "leaseforge.tracing_settings": "server, worker",
     "leaseforge_api.settings": "server",
     "leaseforge_auth.settings": "server",

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
-from leaseforge.logs import FORMATS, levels
-from leaseforge.metrics_token import metrics_token
-from leaseforge.settings import address, one_of, part, redis_url, seconds, setting, whole
+from leaseforge.process_settings import ProcessSettings
+from leaseforge.settings import address, redis_url, seconds, setting, whole
 from leaseforge.tasks import Policy
-from leaseforge.tracing_settings import OFF, TracingSettings
 from leaseforge_worker.queues import QueueChoice, parse_queues
 
 _OFF = "off"
@@ -19,7 +17,7 @@ def optional_address(text: str) -> tuple[str, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSettings:
+class WorkerSettings(ProcessSettings):
     """How one worker process runs. Times are in seconds."""
 
     redis_url: str = setting(
@@ -80,26 +78,6 @@ class WorkerSettings:
         parse=optional_address,
         help="host:port of /livez, /health, /ready and /metrics; off for none",
     )
-    metrics_token: str = setting(
-        "LEASEFORGE_METRICS_TOKEN",
-        default="",
-        parse=metrics_token,
-        secret=True,
-        help="bearer token that /metrics asks for; open to everybody without",
-    )
-    log_level: str = setting(
-        "LEASEFORGE_LOG_LEVEL",
-        default="info",
-        parse=levels,
-        help="debug writes a line for each step of each job; info,worker=debug for parts",
-    )
-    log_format: str = setting(
-        "LEASEFORGE_LOG_FORMAT",
-        default="auto",
-        parse=one_of(*FORMATS),
-        help="json, text, or auto: text on a terminal, else json",
-    )
-    tracing: TracingSettings = part(TracingSettings, default=OFF)  # noqa: RUF009 -- a field() like the others
 
     @property
     def lease_ms(self) -> int:

@@ -5,7 +5,7 @@ without anybody thinking of it.
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -54,7 +54,7 @@ CHOSEN: Mapping[str, dict[str, str]] = {
     "/console/jobs/new": {"payload": "{}"},
     "/console/views/{view_id}/rename": {"name": "another name"},
 }
-MADE = (
+MADE: Sequence[tuple[str, str, dict[str, str]]] = (
     ("/console/account/tokens/new", "/console/account/tokens/new", {"name": "there-already"}),
     ("/console/jobs?type=send_email", "/console/views", {"name": "there already"}),
     ("/console/operations/new?action=cancel&queue=held", "/console/operations", {}),

@@ -1,4 +1,4 @@
-"""A job is submitted by hand: a mistake is told, the last payload of its type helps, and the job runs to its end."""
+"""A job is submitted by hand: mistakes are told, the last payload of its type helps, and the job runs to its end."""
 
 from collections.abc import Callable
 
@@ -27,6 +27,15 @@ def test_from_the_form_to_the_result(visit: Callable[..., Console], product: Pro
     page.get_by_label("Queue", exact=True).fill("by-hand")
     page.get_by_label("Type").fill("sleep")
     page.get_by_role("button", name="Take the last one of this type").click()
+    field = page.get_by_label("duration_ms")
+    expect(field).to_have_value("20")
+    field.fill("soon")
+    with console.watch.expecting(422):
+        page.get_by_role("button", name="Submit the job").click()
+        expect(page.get_by_text("Must be a whole number")).to_be_visible()
+    console.watch.check()
+    page.get_by_label("duration_ms").fill("20")
+    page.get_by_role("button", name="Type it as JSON").click()
     payload = page.get_by_label("Payload, JSON")
     expect(payload).to_have_value('{\n  "duration_ms": 20\n}')
     payload.fill('{"duration_ms": 30')

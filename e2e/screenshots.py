@@ -167,9 +167,9 @@ def photograph_overlays(console: Console, dead_job: str) -> None:
     shoot(page, "rail-narrow", whole=False)
     page.set_viewport_size({"width": LOOKS[0].width, "height": LOOKS[0].height})
     visit(console, f"/jobs/{dead_job}/edit")
-    payload = page.get_by_label("Payload")
+    payload = page.get_by_label("Payload, JSON")
     payload.fill(payload.input_value().replace('"EUR"', '"CHF"'))
-    page.get_by_role("button", name="Review").click()
+    page.get_by_role("button", name="Show the changes").click()
     page.locator(".diff").wait_for()
     keep(page, "job-changes")
 

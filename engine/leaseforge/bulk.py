@@ -158,6 +158,8 @@ def _steer(operation_id: str, verb: str, user: str, reason: str, fields: Mapping
     """The step, and the number of the run it concerns."""
     if not _is_id(operation_id):
         raise BulkNotFound(operation_id)
+    if len(reason) > limits.MAX_REASON:
+        raise BadInput([FieldProblem("reason", f"must have at most {limits.MAX_REASON} characters")])
     answer, state, number = yield from bulk_calls.steer(operation_id, verb, user=user, reason=reason, fields=fields)
     if answer is Answer.NOT_FOUND:
         raise BulkNotFound(operation_id)

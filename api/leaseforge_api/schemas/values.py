@@ -5,6 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from leaseforge_auth.audit.entries import MAX_REASON, SAYS_SOMETHING
+
 Instant = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"}, examples=["2026-08-19T15:30:00.000Z"])]
 """An instant in UTC with milliseconds."""
 
@@ -30,7 +32,9 @@ def seconds(ms: int | None) -> float | None:
 
 Reason = Annotated[
     str,
-    msgspec.Meta(min_length=1, max_length=500, pattern=r"\S", description="why, for whoever reads the log later"),
+    msgspec.Meta(
+        min_length=1, max_length=MAX_REASON, pattern=SAYS_SOMETHING, description="why, for whoever reads the log later"
+    ),
 ]
 
 

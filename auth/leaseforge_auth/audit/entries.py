@@ -5,9 +5,13 @@ from typing import Any
 
 import msgspec
 
+from leaseforge import limits
+
 MAX_TARGET = 200
-MAX_REASON = 500
+MAX_REASON = limits.MAX_REASON
 MAX_DETAIL_BYTES = 4096
+SAYS_SOMETHING = r"[^\s\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]"
+"""Found in a reason that is more than spaces and signs nobody sees."""
 
 
 class Step(StrEnum):

@@ -1,13 +1,14 @@
 """The question before masked values are shown, and the page that shows them once."""
 
+import re
 from dataclasses import dataclass
 
 from leaseforge.jobs import Job
 from leaseforge.requests import JSON
+from leaseforge_auth.audit.entries import MAX_REASON, SAYS_SOMETHING
 from leaseforge_console.payloads import Shown, reveal
 from leaseforge_console.views.frame import Link
 
-MAX_REASON = 500
 WHOLE = ("payload", "result")
 
 
@@ -57,6 +58,6 @@ def revealed(job: Job, reason: str, entry: Link | None) -> Revealed:
 
 def problem_of(reason: str) -> str:
     """What is wrong with a reason, '' if nothing is."""
-    if not reason.strip():
+    if not re.search(SAYS_SOMETHING, reason):
         return "Say why: it is kept in the audit trail."
     return f"At most {MAX_REASON} characters." if len(reason) > MAX_REASON else ""

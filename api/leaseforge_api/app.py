@@ -177,9 +177,7 @@ def create_app(
     is_https = settings.auth.is_https
     routed = app.asgi_handler if recording is None else _routes_noted(app.asgi_handler)
     trusted = settings.auth.trusted_proxies
-    app.asgi_handler = Edge(
-        routed, root_path=root_path, is_https=is_https, meters=meters.http, trusted_proxies=trusted
-    )
+    app.asgi_handler = Edge(routed, root_path=root_path, is_https=is_https, meters=meters.http, trusted_proxies=trusted)
     if recording is not None:
         app.asgi_handler = _requests_traced(app.asgi_handler, recording, root_path)
     return app

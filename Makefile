@@ -3,6 +3,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+# Two files at a time: half of a test's time is waiting for servers to start and leases to end.
+PROCESSES ?= 2
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # What tests need besides Python packages.
@@ -18,7 +20,7 @@ run: .venv/.installed-run ## start everything: Redis-compatible server, API and 
 	@exec $(BIN)/leaseforge dev
 
 test: .venv/.installed-dev $(NEEDED) ## run all tests, the browser stories too (install what they need)
-	$(BIN)/pytest -m "not soak"
+	$(BIN)/pytest -m "not soak" -n $(PROCESSES) --dist loadfile
 	$(BIN)/pytest -m "not soak" e2e
 
 check: .venv/.installed-dev ## lint, format, types, import rules, templates

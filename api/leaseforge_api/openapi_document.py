@@ -13,6 +13,7 @@ import msgspec
 from leaseforge_api.openapi_examples import EVENTS, EXAMPLES
 from leaseforge_api.problems import MEDIA_TYPE, Problem
 from leaseforge_api.schemas.pages import Listed
+from leaseforge_auth.audit.entries import MAX_REASON
 
 _PACKAGE = "leaseforge_api.schemas"
 _EVENTS = f"{_PACKAGE}.events"
@@ -36,7 +37,7 @@ _REASON = {
     "in": "query",
     "required": False,
     "description": "Why it is done, for the audit trail.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 500},
+    "schema": {"type": "string", "maxLength": MAX_REASON},
 }
 # What answers that are no JSON are made of; each with its example.
 _STREAMS: Mapping[str, tuple[str, str]] = {

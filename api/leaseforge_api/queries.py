@@ -1,15 +1,39 @@
 """Query parameters: one a route does not know, or one given twice, is refused and never silently ignored."""
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from litestar import Litestar, Request
 
 from leaseforge.errors import BadInput, FieldProblem
+from leaseforge_auth.audit.entries import MAX_REASON
 from leaseforge_auth.guards import PUBLIC
 
 REASON = "reason"
 """Every DELETE takes one for the audit trail."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """What a route's description says of one query parameter."""
+
+    several: bool = False
+    is_time: bool = False
+    longest: int | None = None
+
+    def problem_of(self, values: list[str]) -> str | None:
+        """What is wrong with the values given, None if nothing is."""
+        if not self.several and len(values) > 1:
+            return "is given more than once"
+        # Numbers would be taken for seconds since 1970, which nobody means by `until=7`.
+        if self.is_time and not all(_TIME.match(value) for value in values):
+            return "must be a time such as 2030-01-31T09:30:00Z"
+        if self.longest is not None and any(len(value) > self.longest for value in values):
+            return f"must have at most {self.longest} characters"
+        return None
 
 
 async def check_query(request: Request[Any, Any, Any]) -> None:
@@ -21,33 +45,38 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
     known = _parameters(request.app).get((request.scope["path_template"], request.scope["method"]))
     if known is None:
         return
-    problems = [
-        FieldProblem(name, "is no parameter of this request" if name not in known else "is given more than once")
-        for name in dict.fromkeys(given.keys())
-        if name not in known or (not known[name] and len(given.getall(name)) > 1)
-    ]
+    problems = []
+    for name in dict.fromkeys(given.keys()):
+        parameter = known.get(name)
+        problem = parameter.problem_of(given.getall(name)) if parameter else "is no parameter of this request"
+        if problem:
+            problems.append(FieldProblem(name, problem))
     if problems:
         raise BadInput(problems)
 
 
 @lru_cache(maxsize=8)
-def _parameters(app: Litestar) -> dict[tuple[str, str], dict[str, bool]]:
-    """Of each path and method the names it takes, and whether several values of one are fine."""
-    found: dict[tuple[str, str], dict[str, bool]] = {}
+def _parameters(app: Litestar) -> dict[tuple[str, str], dict[str, _Parameter]]:
+    """Of each path and method the query parameters it takes."""
+    found: dict[tuple[str, str], dict[str, _Parameter]] = {}
     for path, operations in (app.openapi_schema.to_schema()["paths"] or {}).items():
         for method, operation in operations.items():
             named = {
-                parameter["name"]: _takes_several(parameter.get("schema", {}))
+                parameter["name"]: _parameter(parameter.get("schema", {}))
                 for parameter in operation.get("parameters", [])
                 if parameter["in"] == "query"
             }
             if method == "delete":
-                named[REASON] = False
+                named[REASON] = _Parameter(longest=MAX_REASON)
             found[path, method.upper()] = named
     return found
 
 
-def _takes_several(schema: dict[str, Any]) -> bool:
-    return schema.get("type") == "array" or any(
-        _takes_several(one) for word in ("oneOf", "anyOf") for one in schema.get(word, ())
+def _parameter(schema: dict[str, Any]) -> _Parameter:
+    return _Parameter(_is_or_may_be(schema, "type", "array"), _is_or_may_be(schema, "format", "date-time"))
+
+
+def _is_or_may_be(schema: dict[str, Any], word: str, value: str) -> bool:
+    return schema.get(word) == value or any(
+        _is_or_may_be(one, word, value) for either in ("oneOf", "anyOf") for one in schema.get(either, ())
     )

@@ -39,6 +39,24 @@ async def test_parameters_that_take_several_values_still_do(client: Client, admi
     assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.parametrize(
+    "path", ["/api/jobs?created_until=0.5", "/api/audit?since=7", "/api/metrics/throughput?to=1e9"]
+)
+async def test_numbers_are_no_times(client: Client, admin: dict[str, str], path: str) -> None:
+    answer = await client.get(path, headers=admin)
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == path.partition("?")[2].partition("=")[0]
+
+
+async def test_a_reason_too_long_deletes_nothing(client: Client, admin: dict[str, str], store: Store) -> None:
+    job_id = await kill_job(store, "mail")
+
+    refused = await client.delete(f"/api/jobs/{job_id}?reason={'x' * 501}", headers=admin)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reason")
+    assert (await client.delete(f"/api/jobs/{job_id}?reason={'x' * 500}", headers=admin)).status_code == 204
+
+
 @pytest.mark.parametrize("at", EDGES)
 async def test_times_at_the_ends_of_the_calendar_break_nothing(client: Client, admin: dict[str, str], at: str) -> None:
     order = {"action": "cancel", "filter": {"created_since": at}}

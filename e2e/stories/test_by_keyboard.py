@@ -66,7 +66,7 @@ def test_values_of_the_chart_are_read_with_arrow_keys(visit: Callable[..., Conso
     enqueue(product, "charted")
     console = visit()
 
-    console.page.locator(".chart").focus()
+    console.page.locator(".chart").first.focus()
     console.page.keyboard.press("End")
     expect(console.page.locator(".tip")).to_contain_text("completed")
     last = console.page.locator(".tip").inner_text()

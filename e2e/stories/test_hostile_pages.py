@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
@@ -60,7 +59,6 @@ def furnish(product: Product) -> list[str]:
     ]
 
 
-@pytest.mark.soak
 def test_no_page_obeys_and_none_is_wider_than_the_screen(visit: Callable[..., Console], product: Product) -> None:
     product.start_worker(queues="hostile")
     pages = furnish(product)

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from e2e.console import Console
 from e2e.producing import dead_job, dead_jobs, pause, states
 from e2e.product import Product
 from leaseforge import operations
 from leaseforge.jobs import JobState
+from tests.support import eventually_sync
 
 
 @pytest.mark.usefixtures("worker")
@@ -31,10 +32,20 @@ def test_a_late_arrival_is_not_touched(visit: Callable[..., Console], product: P
     asked.get_by_role("button", name="Retry 12 jobs").click()
 
     expect(console.heading()).to_contain_text("Retry 12 dead jobs")
-    # Without script the page asks anew by itself every few seconds.
+    if not scripted:  # the page stands still until its reader looks again
+        eventually_sync(lambda: operation_over(page), within_s=30.0)
     expect(page.get_by_role("region", name="Progress")).to_contain_text("12 of 12")
     expect(console.heading()).to_contain_text("done")
     console.watch.check()
     assert states(product, ids) == [JobState.READY] * 12
     assert states(product, [late]) == [JobState.DEAD]
     product.store.run(operations.resume(queue))
+
+
+def operation_over(page: Page) -> bool:
+    """Looks again at an operation that is not over yet."""
+    again = page.get_by_role("link", name="Look again")
+    if not again.count():
+        return True
+    again.click()
+    return False

@@ -73,7 +73,7 @@ def test_theme_search_menu_and_logout_work(visit: Callable[..., Console], produc
     expect(console.page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(console.heading()).to_have_text("Workers")
     console.page.get_by_role("link", name="Find").click()
-    console.page.get_by_label("Job id or queue").fill(job_id)
+    console.page.get_by_label("Job, queue, worker, page or action").fill(job_id)
     console.page.get_by_role("main").get_by_role("button", name="Find").click()
     expect(console.page).to_have_url(f"{console.url}/console/jobs/{job_id}")
     console.page.locator("#user-menu summary").click()

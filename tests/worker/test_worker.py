@@ -414,7 +414,7 @@ async def test_a_cancelled_run_gives_back_what_it_holds_at_once(store: Store, re
 async def test_a_worker_whose_threads_are_all_stuck_drains_and_says_so(store: Store, redis_url: str) -> None:
     release = threading.Event()
 
-    @task(timeout_s=0.05, max_attempts=5)
+    @task(timeout_s=0.05, max_attempts=5, backoff_base_s=60, backoff_cap_s=60)
     def stuck(ctx: Context) -> None:
         release.wait(20)
 

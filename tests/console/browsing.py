@@ -56,5 +56,5 @@ def hidden_fields(page: str, action: str) -> dict[str, str]:
     """The hidden fields of the form that posts to an address."""
     form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', page, re.DOTALL)
     assert form is not None, f"no form posts to {action}"
-    pairs = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form[0])
+    pairs = re.findall(r'<input type="hidden"\s+name="([^"]+)"\s+value="([^"]*)"', form[0])
     return {name: html.unescape(value) for name, value in pairs if name != "_csrf"}

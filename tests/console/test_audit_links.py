@@ -11,7 +11,7 @@ from leaseforge.store import Store
 from leaseforge_auth.roles import Role
 from tests.console.browsing import Visitor, words
 
-LINK = re.compile(r'class="onward" href="([^"]+)">Audit entry<')
+LINK = re.compile(r'class="onward"\s+href="([^"]+)">Audit entry<')
 
 
 async def pause(visitor: Visitor, store: Store) -> str:

@@ -395,8 +395,8 @@ async def test_ticked_groups_are_one_operation_and_no_other_group_is_touched(ope
     ids = [await fail(store, queue, kind) for queue in ("billing", "mail") for kind in ("KeyError", "OSError")]
     await dead(store, 1, "untouched")
     page = (await operator.get("/console/dead")).text
-    boxes = {box.partition("/")[0]: box for box in re.findall(r'name="group_of" value="([^"]+)"', page)}
-    every = re.findall(r'name="group_of" value="([^"]+)"', page)
+    boxes = {box.partition("/")[0]: box for box in re.findall(r'name="group_of"\s+value="([^"]+)"', page)}
+    every = re.findall(r'name="group_of"\s+value="([^"]+)"', page)
     form = {"list": "dead", "action": "retry"}
 
     nothing = await ask(operator, form)

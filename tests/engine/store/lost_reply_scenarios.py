@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from leaseforge import attempts, bulk, bulk_calls, bulk_work, exchanges, operations, outbox, reads, statistics
+from leaseforge import attempts, bulk, bulk_calls, bulk_work, exchanges, forms, operations, outbox, reads, statistics
 from leaseforge.answers import Answer
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
@@ -121,6 +121,13 @@ async def purge_dead(door: Door, line: LiveQueue) -> None:
     assert not line.raw.exists(line.record_key(job_id))
 
 
+async def publish_forms(door: Door, line: LiveQueue) -> None:
+    assert await door.run(forms.publish({"told": b'{"type":"string"}', "silent": b""})) == 1
+
+    assert await door.run(forms.form_of("told")) == b'{"type":"string"}'
+    assert await door.run(forms.form_of("silent")) is None
+
+
 SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     requeue: {"requeue"},
     cancel: {"cancel"},
@@ -131,6 +138,7 @@ SCENARIOS: dict[Callable[[Door, LiveQueue], Awaitable[None]], set[str]] = {
     command: {"command_worker"},
     promote_job: {"promote_job"},
     purge_dead: {"purge_dead"},
+    publish_forms: {"publish_forms"},
     bulk_operations: {
         "bulk_create",
         "bulk_collect",

@@ -19,7 +19,7 @@ def test_dead_jobs_are_found_looked_at_and_put_back_by_keys(visit: Callable[...,
 
     keys.press("?")
     expect(console.dialog).to_contain_text("Go to anything")
-    expect(console.dialog.get_by_text("Next, previous row")).to_be_hidden()
+    expect(console.dialog.get_by_text("Tick the row")).to_be_hidden()
     console.watch.check()
     keys.press("g")  # not while a dialog is open
     keys.press("j")
@@ -31,7 +31,7 @@ def test_dead_jobs_are_found_looked_at_and_put_back_by_keys(visit: Callable[...,
 
     console.open("/dead/jobs?queue=keyed")
     keys.press("?")
-    expect(console.dialog.get_by_text("Next, previous row")).to_be_visible()
+    expect(console.dialog.get_by_text("Tick the row")).to_be_visible()
     keys.press("Escape")
     rows = page.locator("tr[data-row]")
     keys.press("j")

@@ -21,7 +21,7 @@ run: .venv/.installed-run ## start everything: Redis-compatible server, API and 
 
 test: .venv/.installed-dev $(NEEDED) ## run all tests, the browser stories too (install what they need)
 	$(BIN)/pytest -m "not soak" -n $(PROCESSES) --dist loadfile
-	$(BIN)/pytest -m "not soak" e2e
+	$(BIN)/pytest -m "not soak" -n $(PROCESSES) --dist loadfile e2e
 
 check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/ruff check .
@@ -32,7 +32,7 @@ check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/djlint --lint --quiet templates
 
 e2e: .venv/.installed-dev browser oidc-provider ## run the browser stories only
-	$(BIN)/pytest -m "not soak" e2e
+	$(BIN)/pytest -m "not soak" -n $(PROCESSES) --dist loadfile e2e
 
 screenshots: .venv/.installed-dev browser ## take the pictures in docs/screenshots anew
 	$(BIN)/python -m e2e.screenshots

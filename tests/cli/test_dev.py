@@ -146,7 +146,7 @@ def test_what_is_kept_is_private_and_the_password_is_not_kept(development: Devel
     kept = development.folder / ".leaseforge"
     assert kept.stat().st_mode & 0o077 == 0
     assert (kept / "auth-secret").stat().st_mode & 0o077 == 0
-    assert not (kept / "first-password").exists()
+    eventually_sync(lambda: not (kept / "first-password").exists())
 
 
 def test_a_killed_worker_and_a_killed_redis_are_replaced_and_every_job_ends(development: Development) -> None:

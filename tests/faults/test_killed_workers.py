@@ -104,7 +104,11 @@ async def test_every_job_ends_when_workers_die_at_each_of_their_calls(
             points = CALLS[start : start + 4]
             doomed = {
                 point: crew.worker(
-                    failpoint=f"{when}:{point}", ready=False, concurrency=2, LEASEFORGE_WORKER_QUEUES="default,other"
+                    failpoint=f"{when}:{point}",
+                    ready=False,
+                    # Only a worker that has caught up with the producer waits.
+                    concurrency=64 if point.startswith("wait") else 2,
+                    LEASEFORGE_WORKER_QUEUES="default,other",
                 )
                 for point in points
             }

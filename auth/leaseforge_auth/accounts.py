@@ -98,7 +98,17 @@ class Accounts:
 
     async def _declare(self, declared: DeclaredAccount) -> None:
         known = await self._store.run(calls.read_account(declared.username))
-        if known is not None and (not known.is_from_settings or await self._is_current(declared, known)):
+        if known is not None and not known.is_from_settings:
+            # Its password may be somebody's own by now, and a person of the provider has none: neither is overwritten.
+            log.warning(
+                events.ACCOUNT_DECLARATION_IGNORED,
+                username=declared.username,
+                origin=known.origin,
+                advice="the settings name an account that was made otherwise, which stays as it is: take another name "
+                f"in the settings, or delete it (`leaseforge users delete {declared.username}`) and restart",
+            )
+            return
+        if known is not None and await self._is_current(declared, known):
             return
         encoded = declared.password_hash or await self._passwords.hash(declared.password)
         answer = await self._store.run(

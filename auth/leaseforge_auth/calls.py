@@ -25,8 +25,13 @@ class Account:
     password_hash: str
     roles: tuple[Role, ...]
     epoch: int
-    is_from_settings: bool
+    origin: str
     is_disabled: bool
+
+    @property
+    def is_from_settings(self) -> bool:
+        """Whether password and roles are those of the settings, and changed there only."""
+        return self.origin == "settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ def read_account(username: str) -> Call[Account | None]:
         if not raw:
             return None
         password, roles, epoch, origin, disabled = (value.decode() for value in raw)
-        return Account(username, password, decode_roles(roles), int(epoch), origin == "settings", disabled == "1")
+        return Account(username, password, decode_roles(roles), int(epoch), origin, disabled == "1")
 
     return Call(SCRIPTS.load("account_read"), keys.named(account=keys.account(username)), (), read)
 

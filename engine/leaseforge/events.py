@@ -1,5 +1,6 @@
 """Names of log events, one constant each, so that the documentation can be checked against them."""
 
+ACCOUNT_DECLARATION_IGNORED = "account_declaration_ignored"
 ACCOUNT_DECLARED = "account_declared"
 ATTEMPT_ABANDONED = "attempt_abandoned"
 AUDIT_OUTCOME_LOST = "audit_outcome_lost"

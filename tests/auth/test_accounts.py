@@ -112,6 +112,30 @@ async def test_an_account_that_was_changed_by_other_means_is_left_alone(
     assert await store.run(declared) is Answer.CONFLICT
 
 
+@pytest.mark.parametrize("origin", ["oidc", "cli", "api"])
+async def test_a_name_somebody_else_has_is_told_at_each_start(
+    accounts: Accounts, store: Store, origin: calls.Origin
+) -> None:
+    encoded = "" if origin == "oidc" else "somebody's own"
+    await store.run(calls.create_account("ada", password_hash=encoded, roles=[Role.VIEWER], origin=origin))
+    before = await stored(store)
+    grace = DeclaredAccount("grace", (Role.VIEWER,), password="battery staple")
+
+    with capture_logs() as lines:
+        await accounts.bootstrap([ADA, grace])
+        await accounts.bootstrap([ADA, grace])
+
+    assert await stored(store) == before
+    told = [line for line in lines if line["log_level"] == "warning"]
+    assert [(line["event"], line["username"], line["origin"]) for line in told] == [
+        (events.ACCOUNT_DECLARATION_IGNORED, "ada", origin)
+    ] * 2
+    assert "leaseforge users delete ada" in told[0]["advice"]
+    assert "correct horse" not in repr(lines)
+    assert await accounts.authenticate("ada", "correct horse", address=HERE) is None
+    assert await accounts.authenticate("grace", "battery staple", address=HERE) is not None
+
+
 async def test_of_two_servers_that_start_together_one_makes_the_account(store: Store) -> None:
     declare = calls.declare_account("ada", password_hash="one", roles=[Role.VIEWER])
     late = calls.declare_account("ada", password_hash="two", roles=[Role.VIEWER])

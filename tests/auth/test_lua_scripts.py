@@ -47,7 +47,7 @@ CALLS: list[Call[Any]] = [
     oidc.begin("state", "browser", oidc.Begun("nonce", "verifier", Target("/console", True)), address="203.0.113.7"),
     oidc.take("state", "browser"),
     oidc.sign_in(Person("https://issuer", "subject", "ada@example.com", frozenset()), [Role.VIEWER]),
-    oidc.store_code("code", calls.Account("ada", "", (), 1, is_from_settings=False, is_disabled=False)),
+    oidc.store_code("code", calls.Account("ada", "", (), 1, origin="oidc", is_disabled=False)),
     oidc.spend_code("code"),
     _read("0123456789abcdef", "digest"),
     _create("id", digest="x", name="n", kind=TokenKind.SERVICE, owner="ada", roles=[], permissions=[], ttl_ms=1000),

@@ -108,6 +108,6 @@ def spend_code(code: str) -> Call[Account | None]:
         if not raw:
             return None
         username, roles, epoch = (value.decode() for value in raw)
-        return Account(username, "", decode_roles(roles), int(epoch), is_from_settings=False, is_disabled=False)
+        return Account(username, "", decode_roles(roles), int(epoch), origin="oidc", is_disabled=False)
 
     return Call(SCRIPTS.load("oidc_code_spend"), keys.named(code=keys.oidc_code(code)), (), read)

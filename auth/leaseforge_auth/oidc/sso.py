@@ -205,7 +205,7 @@ class SingleSignOn:
                 raise SsoDenied("no_role", f"there is no role here for {person.email}")
             case Answer.CONFLICT:
                 raise SsoDenied("no_name", f"another account has the name of {person.email}")
-        return Account(signed.username, "", roles, signed.epoch, is_from_settings=False, is_disabled=False)
+        return Account(signed.username, "", roles, signed.epoch, origin="oidc", is_disabled=False)
 
     async def _lead_back(self, account: Account, target: Target) -> Finished:
         if target.is_local:

@@ -23,6 +23,7 @@ from leaseforge_api.edge import Edge
 from leaseforge_api.event_feed import EventFeed
 from leaseforge_api.event_stream import Standing
 from leaseforge_api.metrics import Scrapes, ServerMeters
+from leaseforge_api.openapi_names import TAGS, operation_id
 from leaseforge_api.problems import answer_problem
 from leaseforge_api.queries import check_query
 from leaseforge_api.routes import (
@@ -224,6 +225,8 @@ def _openapi() -> OpenAPIConfig:
         description="Control API of Leaseforge: background jobs on Redis with leases and fencing.",
         security=[{"bearer": []}],
         use_handler_docstrings=True,
+        operation_id_creator=operation_id,
+        tags=TAGS,
         components=Components(
             security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
         ),

@@ -37,7 +37,7 @@ def test_the_api_is_tried_out_with_a_bearer_token(prefixed: Product, visit: Call
 
     console.go_to("API")
     expect(page.get_by_role("heading", name="API", exact=True)).to_be_visible()
-    page.locator("#operations-queues-ApiQueuesIndex .opblock-summary-control").click()
+    page.locator("#operations-queues-list_queues .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
 
     # The session of the console is no way into the API.

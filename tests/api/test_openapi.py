@@ -1,5 +1,10 @@
 """The API's description: complete, and true about errors and strictness."""
 
+import copy
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types; the schema test brings it
@@ -21,6 +26,9 @@ OPEN = {
     "/api/auth/oidc/callback",
     "/api/auth/oidc/exchange",
 }
+
+PUBLISHED = (Path(__file__).parent / "operation_ids.txt").read_text("utf-8").split()
+"""Generated clients have calls of these names: one may be added, none may go."""
 
 
 @pytest.fixture
@@ -51,6 +59,60 @@ async def test_every_operation_says_what_it_does_and_how_it_fails(document: dict
                 assert set(shared["content"]) == {"application/problem+json"}
             assert (operation.get("security") == [{}]) is (path in OPEN)
     assert document["security"] == [{"bearer": []}]
+
+
+def badly_named(document: dict[str, Any]) -> list[str]:
+    """What is wrong with the names of operations and their groups."""
+    operations = {
+        f"{method} {path}": operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    faults = []
+    for place, operation in operations.items():
+        summary = operation.get("summary", "")
+        if len(summary.split()) < 2 or not summary[0].isupper() or summary.endswith("."):
+            faults.append(f"{place}: summary")
+        if not operation.get("description", "").strip():
+            faults.append(f"{place}: description")
+        if not re.fullmatch(r"[a-z]+(_[a-z]+)+", operation["operationId"]):
+            faults.append(f"{place}: operationId")
+    for name in ("summary", "operationId"):
+        counts = Counter(operation.get(name) for operation in operations.values())
+        faults += [f"{name} twice: {value}" for value, count in counts.items() if count > 1]
+    used = {tag for operation in operations.values() for tag in operation["tags"]}
+    described = {tag["name"] for tag in document["tags"] if len(tag["description"].split()) > 4}
+    return faults + [f"tag: {name}" for name in sorted(used ^ described)]
+
+
+async def test_every_operation_has_a_name_of_its_own(document: dict[str, Any]) -> None:
+    assert badly_named(document) == []
+
+
+PLANTED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "get /api/jobs: summary": lambda named: named["/api/jobs"]["get"].update(summary="Index"),
+    "get /api/queues: summary": lambda named: named["/api/queues"]["get"].pop("summary"),
+    "post /api/jobs: summary": lambda named: named["/api/jobs"]["post"].update(summary="enqueues a job"),
+    "post /api/jobs: description": lambda named: named["/api/jobs"]["post"].update(description=" "),
+    "get /api/jobs: operationId": lambda named: named["/api/jobs"]["get"].update(operationId="ApiJobsIndex"),
+    "summary twice: List jobs": lambda named: named["/api/dlq"]["get"].update(summary="List jobs"),
+    "operationId twice: list_jobs": lambda named: named["/api/dlq"]["get"].update(operationId="list_jobs"),
+    "tag: other": lambda named: named["/api/dlq"]["get"].update(tags=["dlq", "other"]),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+async def test_a_bad_name_is_found(fault: str, document: dict[str, Any]) -> None:
+    changed = copy.deepcopy(document)
+    PLANTED[fault](changed["paths"])
+
+    assert fault in badly_named(changed)
+
+
+async def test_calls_of_generated_clients_keep_their_names(document: dict[str, Any]) -> None:
+    ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
+
+    assert sorted(ids) == PUBLISHED, "add new ids to operation_ids.txt; a published one stays, by `operation_id=`"
 
 
 async def test_requests_are_described_as_strict_as_they_are(document: dict[str, Any]) -> None:

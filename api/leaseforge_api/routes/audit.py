@@ -35,7 +35,7 @@ async def wanted(
     return Filter(user, action, target, result, _ms(since), _ms(until))
 
 
-@get("/", **permission(Permission.AUDIT_READ))
+@get("/", summary="List audited actions", **permission(Permission.AUDIT_READ))
 async def index(
     store: NamedDependency[Store], actions: NamedDependency[Filter], page: NamedDependency[Asked]
 ) -> AuditPage:
@@ -45,9 +45,9 @@ async def index(
     return AuditPage([audited(row) for row in found.rows], found.searched, found.total, following)
 
 
-@get("/export", **permission(Permission.AUDIT_READ))
+@get("/export", summary="Export the audit trail as JSON lines", **permission(Permission.AUDIT_READ))
 async def as_lines(store: NamedDependency[Store], actions: NamedDependency[Filter]) -> Stream:
-    """The same, all of it, oldest first: one JSON object a line."""
+    """Every action the filter finds, oldest first: one JSON object a line."""
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"'}
     return Stream(_lines(store, actions), media_type=MEDIA_TYPE, headers=headers)
 

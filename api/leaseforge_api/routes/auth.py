@@ -26,7 +26,12 @@ from leaseforge_auth.users import Users
 
 
 @post(
-    "/login", status_code=200, dto=JsonBody[LoginRequest], security=[{}], **public(audit="login", audit_by_route=True)
+    "/login",
+    summary="Log in with a password",
+    status_code=200,
+    dto=JsonBody[LoginRequest],
+    security=[{}],
+    **public(audit="login", audit_by_route=True),
 )
 async def login(
     data: JSONBody[LoginRequest],
@@ -51,7 +56,7 @@ async def login(
     return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
 
 
-@get("/config", sync_to_thread=False, security=[{}], **public())
+@get("/config", summary="List login methods", sync_to_thread=False, security=[{}], **public())
 def login_methods(
     request: Request[Any, Any, Any], accounts: NamedDependency[Accounts], sso: NamedDependency[SingleSignOn]
 ) -> LoginMethods:
@@ -62,7 +67,7 @@ def login_methods(
     return LoginMethods(accounts.password_for is None, method)
 
 
-@get("/me", sync_to_thread=False, **any_identity())
+@get("/me", summary="Show your account", sync_to_thread=False, **any_identity())
 def me(request: Request[Identity, Claims | Shown, Any], identity: NamedDependency[Identity]) -> Me:
     """The account behind the token, with what it may do now."""
     shown = user(identity)
@@ -70,7 +75,12 @@ def me(request: Request[Identity, Claims | Shown, Any], identity: NamedDependenc
     return Me(shown.username, shown.roles, shown.permissions, None if ends_ms is None else instant_of(ends_ms / 1000))
 
 
-@post("/refresh", status_code=200, **any_identity(audit="token.refresh", logged_in=True))
+@post(
+    "/refresh",
+    summary="Refresh an access token",
+    status_code=200,
+    **any_identity(audit="token.refresh", logged_in=True),
+)
 async def refresh(
     request: Request[Identity, Claims, Any],
     identity: NamedDependency[Identity],
@@ -83,6 +93,7 @@ async def refresh(
 
 @post(
     "/password",
+    summary="Change your password",
     status_code=200,
     dto=JsonBody[PasswordRequest],
     **any_identity(audit="password.change", audit_by_route=True, logged_in=True),
@@ -107,7 +118,7 @@ async def change_password(
     return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
 
 
-@post("/logout", status_code=204, **any_identity(audit="logout"))
+@post("/logout", summary="Log out", status_code=204, **any_identity(audit="logout"))
 async def logout(
     request: Request[Identity, Claims | Shown, Any],
     tokens: NamedDependency[AccessTokens],

@@ -37,7 +37,13 @@ from leaseforge_auth.permissions import Permission
 log = structlog.get_logger()
 
 
-@post("/", status_code=202, dto=JsonBody[BulkOperationRequest], **permission(*WRITES, audit="bulk.create"))
+@post(
+    "/",
+    summary="Create a bulk operation",
+    status_code=202,
+    dto=JsonBody[BulkOperationRequest],
+    **permission(*WRITES, audit="bulk.create"),
+)
 async def create(
     data: JSONBody[BulkOperationRequest],
     request: Request[Identity, Any, Any],
@@ -62,7 +68,7 @@ async def create(
     return Response(operation_shown(operation), status_code=202, headers={"Location": location})
 
 
-@get("/", **permission(Permission.JOBS_READ))
+@get("/", summary="List bulk operations", **permission(Permission.JOBS_READ))
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[BulkOperationShown]:
     """Bulk operations of the last 7 days, the newest first."""
     found = await store.run(bulk.operations(offset=page.offset, limit=page.limit))
@@ -70,7 +76,7 @@ async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> 
     return Listed(items, found.total, page.next(count=page.limit, total=found.total))
 
 
-@get("/{operation_id:str}", **permission(Permission.JOBS_READ))
+@get("/{operation_id:str}", summary="Show a bulk operation", **permission(Permission.JOBS_READ))
 async def show(operation_id: FromPath[str], store: NamedDependency[Store]) -> BulkOperationShown:
     """One bulk operation; the counts of a running one are at most about a second old."""
     return operation_shown(await store.run(bulk.show(operation_id)))
@@ -78,6 +84,7 @@ async def show(operation_id: FromPath[str], store: NamedDependency[Store]) -> Bu
 
 @post(
     "/{operation_id:str}/run",
+    summary="Run a bulk operation",
     status_code=200,
     dto=JsonBody[BulkRun],
     **permission(*WRITES, audit="bulk.run"),
@@ -99,6 +106,7 @@ async def run(
 
 @post(
     "/{operation_id:str}/pause",
+    summary="Pause a bulk operation",
     status_code=200,
     dto=JsonBody[BulkStep],
     **permission(*WRITES, audit="bulk.pause"),
@@ -115,6 +123,7 @@ async def pause(
 
 @post(
     "/{operation_id:str}/abort",
+    summary="Abort a bulk operation",
     status_code=200,
     dto=JsonBody[BulkStep],
     **permission(*WRITES, audit="bulk.abort"),

@@ -25,7 +25,12 @@ DELAYED = (JobState.SCHEDULED, JobState.RETRYING)
 log = structlog.get_logger()
 
 
-@get("/", dependencies={"wanted": Provide(waiting_filter)}, **permission(Permission.DELAYED_READ))
+@get(
+    "/",
+    summary="List delayed jobs",
+    dependencies={"wanted": Provide(waiting_filter)},
+    **permission(Permission.DELAYED_READ),
+)
 async def index(
     store: NamedDependency[Store], wanted: NamedDependency[Filter], page: NamedDependency[Asked]
 ) -> JobPage:
@@ -35,6 +40,7 @@ async def index(
 
 @post(
     "/{job_id:str}/promote",
+    summary="Promote a delayed job",
     status_code=200,
     dto=JsonBody[ActionRequest],
     **permission(Permission.DELAYED_WRITE, audit="job.promote"),
@@ -53,7 +59,7 @@ async def promote(
     return shown
 
 
-@delete("/{job_id:str}", **permission(Permission.DELAYED_WRITE, audit="job.cancel"))
+@delete("/{job_id:str}", summary="Cancel a delayed job", **permission(Permission.DELAYED_WRITE, audit="job.cancel"))
 async def cancel(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Cancels a scheduled or retrying job; it is kept as cancelled for a while."""
     operation = operation_id("cancel", identity, job_id, None)

@@ -29,7 +29,7 @@ from leaseforge_auth.permissions import Permission
 log = structlog.get_logger()
 
 
-@get("/", dependencies={"wanted": Provide(dead_filter)}, **permission(Permission.DLQ_READ))
+@get("/", summary="List dead jobs", dependencies={"wanted": Provide(dead_filter)}, **permission(Permission.DLQ_READ))
 async def index(
     store: NamedDependency[Store], wanted: NamedDependency[Filter], page: NamedDependency[Asked]
 ) -> DeadPage:
@@ -37,7 +37,7 @@ async def index(
     return dead_page(await store.run(search(wanted, place=page.place, limit=page.limit)), page)
 
 
-@get("/groups", **permission(Permission.DLQ_READ))
+@get("/groups", summary="Group dead jobs by error", **permission(Permission.DLQ_READ))
 async def groups(
     store: NamedDependency[Store],
     page: NamedDependency[Asked],
@@ -53,6 +53,7 @@ async def groups(
 
 @post(
     "/{job_id:str}/retry",
+    summary="Retry a dead job",
     status_code=200,
     dto=JsonBody[RetryRequest],
     **permission(Permission.DLQ_WRITE, audit="dlq.retry"),
@@ -68,7 +69,7 @@ async def retry(
     return await retried(job_id, store, identity, idempotency_key, data)
 
 
-@delete("/{job_id:str}", **permission(Permission.DLQ_WRITE, audit="dlq.delete"))
+@delete("/{job_id:str}", summary="Delete a dead job", **permission(Permission.DLQ_WRITE, audit="dlq.delete"))
 async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a dead job with its history; one that is not dead is refused."""
     await store.run(operations.delete(job_id, only=(JobState.DEAD,)))
@@ -77,6 +78,7 @@ async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity:
 
 @post(
     "/purge",
+    summary="Purge dead jobs",
     status_code=200,
     dto=JsonBody[PurgeDeadRequest],
     **permission(Permission.DLQ_WRITE, audit="dlq.purge"),

@@ -41,6 +41,7 @@ LastEventId = Annotated[
 
 @get(
     "/events",
+    summary="Stream events",
     **permission(Permission.QUEUES_READ, Permission.JOBS_READ, Permission.WORKERS_READ, Permission.SYSTEM_READ),
 )
 async def watch(

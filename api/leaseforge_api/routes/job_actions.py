@@ -26,6 +26,7 @@ log = structlog.get_logger()
 
 @post(
     "/{job_id:str}/retry",
+    summary="Retry a job",
     status_code=200,
     dto=JsonBody[RetryRequest],
     **permission(Permission.JOBS_WRITE, audit="job.retry"),
@@ -71,6 +72,7 @@ async def acted_on(job_id: str, action: Plan[Answer], store: Store, identity: Id
 
 @post(
     "/{job_id:str}/requeue",
+    summary="Requeue an ended job",
     status_code=200,
     dto=JsonBody[ActionRequest],
     **permission(Permission.JOBS_WRITE, audit="job.requeue"),
@@ -91,6 +93,7 @@ async def requeue(
 
 @post(
     "/{job_id:str}/cancel",
+    summary="Cancel a job",
     status_code=200,
     dto=JsonBody[ActionRequest],
     **permission(Permission.JOBS_WRITE, audit="job.cancel"),
@@ -111,6 +114,7 @@ async def cancel(
 
 @post(
     "/{job_id:str}/reveal",
+    summary="Reveal a job's payload and result",
     status_code=200,
     dto=JsonBody[RevealRequest],
     **permission(Permission.PAYLOADS_REVEAL, audit="job.reveal"),
@@ -120,7 +124,7 @@ async def reveal(job_id: FromPath[str], data: JSONBody[RevealRequest], store: Na
     return Revealed(**revealed_contents(await store.run(reads.job(job_id))))
 
 
-@delete("/{job_id:str}", **permission(Permission.JOBS_WRITE, audit="job.delete"))
+@delete("/{job_id:str}", summary="Delete a job", **permission(Permission.JOBS_WRITE, audit="job.delete"))
 async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a job with its history; one that is running is refused."""
     await removed(job_id, store, identity)

@@ -15,7 +15,7 @@ from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 
 
-@get("/", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
+@get("/", summary="List jobs", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
 async def index(
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],

@@ -27,7 +27,7 @@ _REFUSED = "the Idempotency-Key was used for another job within 24 h"
 log = structlog.get_logger()
 
 
-@post("/", dto=JsonBody[JobRequest], **permission(Permission.JOBS_ENQUEUE))
+@post("/", summary="Enqueue a job", dto=JsonBody[JobRequest], **permission(Permission.JOBS_ENQUEUE))
 async def enqueue(
     data: JSONBody[JobRequest],
     request: Request[Identity, Any, Any],
@@ -50,6 +50,7 @@ async def enqueue(
 
 @post(
     "/bulk",
+    summary="Enqueue many jobs",
     status_code=200,
     dto=JsonBody[BulkRequest],
     request_max_body_size=MAX_BULK_BODY_BYTES,
@@ -71,13 +72,15 @@ async def enqueue_many(
     return BulkAnswer([one.id for one in enqueued], results)
 
 
-@get("/{job_id:str}", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
+@get("/{job_id:str}", summary="Show a job", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
 async def show(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> JobShown:
     """One job by its id, whatever its queue. A producer sees its own jobs only."""
     return shown_to(identity, await readable(job_id, store, identity))
 
 
-@get("/{job_id:str}/log", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
+@get(
+    "/{job_id:str}/log", summary="List a job's log lines", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN)
+)
 async def log_lines(
     job_id: FromPath[str],
     store: NamedDependency[Store],

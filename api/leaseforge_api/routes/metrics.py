@@ -23,7 +23,7 @@ _DAY_S = 86_400
 Queue = Annotated[str | None, QueryParameter(description="Of this queue; all queues together if left out.")]
 
 
-@get("/throughput", **permission(Permission.METRICS_READ))
+@get("/throughput", summary="Show throughput", **permission(Permission.METRICS_READ))
 async def throughput(
     store: NamedDependency[Store],
     from_at: Annotated[
@@ -51,7 +51,7 @@ async def throughput(
     return ThroughputShown(queue, chosen, [point_shown(point) for point in points])
 
 
-@get("/types", **permission(Permission.METRICS_READ))
+@get("/types", summary="List job types", **permission(Permission.METRICS_READ))
 async def types(
     store: NamedDependency[Store],
     page: NamedDependency[Asked],

@@ -25,7 +25,7 @@ from leaseforge_auth.sessions import Sessions
 SEE_OTHER: Final = 303
 
 
-@get("/login", status_code=SEE_OTHER, security=[{}], **public())
+@get("/login", summary="Start single sign-on", status_code=SEE_OTHER, security=[{}], **public())
 async def start(
     request: Request[Any, Any, Any],
     sso: NamedDependency[SingleSignOn],
@@ -42,7 +42,13 @@ async def start(
     return Redirect(started.url, status_code=SEE_OTHER, cookies=[started.cookie])
 
 
-@get("/callback", status_code=SEE_OTHER, security=[{}], **public(audit="login.sso", audit_by_route=True))
+@get(
+    "/callback",
+    summary="Finish single sign-on",
+    status_code=SEE_OTHER,
+    security=[{}],
+    **public(audit="login.sso", audit_by_route=True),
+)
 async def finish(
     request: Request[Any, Any, Any],
     sso: NamedDependency[SingleSignOn],
@@ -64,6 +70,7 @@ async def finish(
 
 @post(
     "/exchange",
+    summary="Exchange a login code for a token",
     status_code=200,
     dto=JsonBody[ExchangeRequest],
     security=[{}],

@@ -25,7 +25,7 @@ State = Annotated[JobState, QueryParameter(name="state", description="Jobs in th
 log = structlog.get_logger()
 
 
-@get("/", **permission(Permission.QUEUES_READ))
+@get("/", summary="List queues", **permission(Permission.QUEUES_READ))
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Queue]:
     """All queues by name."""
     infos = await store.run(reads.queues())
@@ -35,13 +35,13 @@ async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> 
     return Listed(items, len(infos), page.next(count=len(items), total=len(infos)))
 
 
-@get("/{name:str}", **permission(Permission.QUEUES_READ))
+@get("/{name:str}", summary="Show a queue", **permission(Permission.QUEUES_READ))
 async def show(name: FromPath[str], store: NamedDependency[Store]) -> Queue:
     """One queue."""
     return await _shown(store, name)
 
 
-@get("/{name:str}/jobs", **permission(Permission.JOBS_READ))
+@get("/{name:str}/jobs", summary="List a queue's jobs", **permission(Permission.JOBS_READ))
 async def jobs(
     name: FromPath[str],
     store: NamedDependency[Store],
@@ -59,7 +59,12 @@ async def jobs(
     return Listed(items, found.total, page.next(count=len(items), total=found.total))
 
 
-@patch("/{name:str}", dto=JsonBody[ConfigureRequest], **permission(Permission.QUEUES_WRITE, audit="queue.configure"))
+@patch(
+    "/{name:str}",
+    summary="Change a queue's limits",
+    dto=JsonBody[ConfigureRequest],
+    **permission(Permission.QUEUES_WRITE, audit="queue.configure"),
+)
 async def configure(
     name: FromPath[str],
     data: JSONBody[ConfigureRequest],
@@ -78,6 +83,7 @@ async def configure(
 
 @post(
     "/{name:str}/pause",
+    summary="Pause a queue",
     status_code=200,
     dto=JsonBody[QueueAction],
     **permission(Permission.QUEUES_WRITE, audit="queue.pause"),
@@ -96,6 +102,7 @@ async def pause(
 
 @post(
     "/{name:str}/resume",
+    summary="Resume a queue",
     status_code=200,
     dto=JsonBody[QueueAction],
     **permission(Permission.QUEUES_WRITE, audit="queue.resume"),
@@ -114,6 +121,7 @@ async def resume(
 
 @post(
     "/{name:str}/purge",
+    summary="Purge a queue",
     status_code=200,
     dto=JsonBody[PurgeRequest],
     **permission(Permission.QUEUES_WRITE, audit="queue.purge"),

@@ -11,13 +11,13 @@ from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.users import Users
 
 
-@get("/", **any_identity(logged_in=True))
+@get("/", summary="List your sessions", **any_identity(logged_in=True))
 async def index(identity: NamedDependency[Identity], sessions: NamedDependency[Sessions]) -> list[Session]:
     """One's own browser sessions, newest first; 50 at most."""
     return [session(one) for one in await sessions.listed(identity.username)]
 
 
-@delete("/{session_id:str}", **any_identity(audit="session.revoke", logged_in=True))
+@delete("/{session_id:str}", summary="End your session", **any_identity(audit="session.revoke", logged_in=True))
 async def revoke(
     session_id: FromPath[str], identity: NamedDependency[Identity], sessions: NamedDependency[Sessions]
 ) -> None:
@@ -25,7 +25,7 @@ async def revoke(
     await sessions.revoke(identity.username, session_id)
 
 
-@post("/end-all", status_code=204, **any_identity(audit="user.logout", logged_in=True))
+@post("/end-all", summary="Log out everywhere", status_code=204, **any_identity(audit="user.logout", logged_in=True))
 async def end_all(identity: NamedDependency[Identity], users: NamedDependency[Users]) -> None:
     """Logs oneself out everywhere: sessions, access tokens (this one too) and personal API tokens."""
     await users.log_out_everywhere(identity.username)

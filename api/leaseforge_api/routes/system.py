@@ -21,13 +21,13 @@ from leaseforge_auth.permissions import Permission
 _MAX_FINDINGS = 100
 
 
-@get("/version", sync_to_thread=False, **permission(Permission.SYSTEM_READ))
+@get("/version", summary="Show the version", sync_to_thread=False, **permission(Permission.SYSTEM_READ))
 def version(server_settings: NamedDependency[SkipValidation[ServerSettings]]) -> Version:
     """What runs here."""
     return Version(VERSION, platform.python_version(), server_settings.http.environment)
 
 
-@get("/stats", **permission(Permission.SYSTEM_READ))
+@get("/stats", summary="Show statistics", **permission(Permission.SYSTEM_READ))
 async def stats(store: NamedDependency[Store]) -> Stats:
     """All queues and workers added up."""
     infos = await store.run(reads.queues())
@@ -52,7 +52,7 @@ async def stats(store: NamedDependency[Store]) -> Stats:
     )
 
 
-@get("/health", **permission(Permission.SYSTEM_READ))
+@get("/health", summary="Show system health", **permission(Permission.SYSTEM_READ))
 async def health(store: NamedDependency[Store]) -> SystemHealth:
     """How Redis is, and what an operator should look at. 503 without Redis; without login see `/health`."""
     started = time.perf_counter()

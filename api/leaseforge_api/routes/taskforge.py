@@ -54,6 +54,7 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
 
 @post(
     "/enqueue",
+    summary="Enqueue a TaskForge job",
     status_code=200,
     media_type="text/plain",
     dto=AnyTypeBody,
@@ -80,7 +81,7 @@ async def enqueue(
     return Response("job enqueued\n", media_type="text/plain", headers=headers)
 
 
-@get("/jobs/{job_id:str}", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
+@get("/jobs/{job_id:str}", summary="Show a TaskForge job", **permission(Permission.JOBS_READ, Permission.JOBS_READ_OWN))
 async def show(
     job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]
 ) -> TaskForgeJob:
@@ -90,7 +91,7 @@ async def show(
     return taskforge_job(await readable(job_id, store, identity), identity)
 
 
-@get("/dlq", **permission(Permission.DLQ_READ))
+@get("/dlq", summary="List dead TaskForge jobs", **permission(Permission.DLQ_READ))
 async def dead(
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],
@@ -100,7 +101,12 @@ async def dead(
     return [taskforge_job(job, identity) for job in await store.run(_dead(limit))]
 
 
-@post("/dlq/{job_id:str}/retry", status_code=200, **permission(Permission.DLQ_WRITE, audit="dlq.retry"))
+@post(
+    "/dlq/{job_id:str}/retry",
+    summary="Retry a dead TaskForge job",
+    status_code=200,
+    **permission(Permission.DLQ_WRITE, audit="dlq.retry"),
+)
 async def retry(
     job_id: FromPath[str],
     store: NamedDependency[Store],

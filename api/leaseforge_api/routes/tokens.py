@@ -23,7 +23,7 @@ Of = Annotated[
 ]
 
 
-@get("/", **any_identity())
+@get("/", summary="List API tokens", **any_identity())
 async def index(
     identity: NamedDependency[Identity],
     api_tokens: NamedDependency[ApiTokens],
@@ -39,7 +39,13 @@ async def index(
     return Listed([token(one) for one in found], total, page.next(count=page.limit, total=total))
 
 
-@post("/", status_code=201, dto=JsonBody[TokenRequest], **any_identity(audit="token.create"))
+@post(
+    "/",
+    summary="Create an API token",
+    status_code=201,
+    dto=JsonBody[TokenRequest],
+    **any_identity(audit="token.create"),
+)
 async def create(
     data: JSONBody[TokenRequest],
     request: Request[Identity, Any, Any],
@@ -64,7 +70,7 @@ async def create(
     )
 
 
-@delete("/{token_id:str}", **any_identity(audit="token.revoke"))
+@delete("/{token_id:str}", summary="Revoke an API token", **any_identity(audit="token.revoke"))
 async def revoke(
     token_id: FromPath[str], identity: NamedDependency[Identity], api_tokens: NamedDependency[ApiTokens]
 ) -> None:

@@ -24,14 +24,16 @@ from leaseforge_auth.users import Users
 ByWriters = Request[Identity, Any, Any]
 
 
-@get("/", **permission(Permission.USERS_READ))
+@get("/", summary="List users", **permission(Permission.USERS_READ))
 async def index(users: NamedDependency[Users], page: NamedDependency[Asked]) -> Listed[Account]:
     """All accounts by name."""
     found, total = await users.listed(offset=page.offset, limit=page.limit)
     return Listed([account(info) for info in found], total, page.next(count=len(found), total=total))
 
 
-@post("/", dto=JsonBody[UserRequest], **permission(Permission.USERS_WRITE, audit="user.create"))
+@post(
+    "/", summary="Create a user", dto=JsonBody[UserRequest], **permission(Permission.USERS_WRITE, audit="user.create")
+)
 async def create(data: JSONBody[UserRequest], request: ByWriters, users: NamedDependency[Users]) -> Response[Account]:
     """Makes an account: 201."""
     action_of(request).note(username=data.username, roles=[*data.roles])
@@ -41,13 +43,18 @@ async def create(data: JSONBody[UserRequest], request: ByWriters, users: NamedDe
     return Response(account(await users.show(data.username)), status_code=201, headers={"Location": location})
 
 
-@get("/{username:str}", **permission(Permission.USERS_READ))
+@get("/{username:str}", summary="Show a user", **permission(Permission.USERS_READ))
 async def show(username: FromPath[str], users: NamedDependency[Users]) -> Account:
     """One account."""
     return account(await users.show(username))
 
 
-@patch("/{username:str}", dto=JsonBody[UserChangeRequest], **permission(Permission.USERS_WRITE, audit="user.change"))
+@patch(
+    "/{username:str}",
+    summary="Change a user",
+    dto=JsonBody[UserChangeRequest],
+    **permission(Permission.USERS_WRITE, audit="user.change"),
+)
 async def change(
     username: FromPath[str], data: JSONBody[UserChangeRequest], request: ByWriters, users: NamedDependency[Users]
 ) -> Account:
@@ -72,20 +79,25 @@ async def change(
     return after
 
 
-@delete("/{username:str}", **permission(Permission.USERS_WRITE, audit="user.delete"))
+@delete("/{username:str}", summary="Delete a user", **permission(Permission.USERS_WRITE, audit="user.delete"))
 async def remove(username: FromPath[str], identity: NamedDependency[Identity], users: NamedDependency[Users]) -> None:
     """Removes an account with its sessions, access tokens and personal API tokens."""
     _must_reach(identity, (await users.show(username)).roles)
     await users.delete(username)
 
 
-@post("/{username:str}/logout", status_code=204, **permission(Permission.USERS_WRITE, audit="user.logout"))
+@post(
+    "/{username:str}/logout",
+    summary="Log a user out everywhere",
+    status_code=204,
+    **permission(Permission.USERS_WRITE, audit="user.logout"),
+)
 async def log_out_everywhere(username: FromPath[str], users: NamedDependency[Users]) -> None:
     """Ends all sessions, access tokens and personal API tokens of an account at once."""
     await users.log_out_everywhere(username)
 
 
-@get("/{username:str}/sessions", **permission(Permission.USERS_READ))
+@get("/{username:str}/sessions", summary="List a user's sessions", **permission(Permission.USERS_READ))
 async def sessions_of(
     username: FromPath[str], users: NamedDependency[Users], sessions: NamedDependency[Sessions]
 ) -> list[Session]:
@@ -94,7 +106,11 @@ async def sessions_of(
     return [session(one) for one in await sessions.listed(info.username)]
 
 
-@delete("/{username:str}/sessions/{session_id:str}", **permission(Permission.USERS_WRITE, audit="session.revoke"))
+@delete(
+    "/{username:str}/sessions/{session_id:str}",
+    summary="End a user's session",
+    **permission(Permission.USERS_WRITE, audit="session.revoke"),
+)
 async def revoke_session(
     username: FromPath[str],
     session_id: FromPath[str],

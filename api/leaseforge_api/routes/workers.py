@@ -20,7 +20,7 @@ from leaseforge_auth.permissions import Permission
 log = structlog.get_logger()
 
 
-@get("/", **permission(Permission.WORKERS_READ))
+@get("/", summary="List workers", **permission(Permission.WORKERS_READ))
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Worker]:
     """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
     found = await store.run(reads.workers(offset=page.offset, limit=page.limit))
@@ -28,7 +28,7 @@ async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> 
     return Listed(items, found.total, page.next(count=page.limit, total=found.total))
 
 
-@get("/{worker_id:str}", **permission(Permission.WORKERS_READ))
+@get("/{worker_id:str}", summary="Show a worker", **permission(Permission.WORKERS_READ))
 async def show(worker_id: FromPath[str], store: NamedDependency[Store]) -> Worker:
     """One worker."""
     return worker(await store.run(reads.worker(worker_id)))
@@ -36,6 +36,7 @@ async def show(worker_id: FromPath[str], store: NamedDependency[Store]) -> Worke
 
 @post(
     "/{worker_id:str}/quiet",
+    summary="Quiet a worker",
     status_code=202,
     dto=JsonBody[ActionRequest],
     **permission(Permission.WORKERS_WRITE, audit="worker.quiet"),
@@ -52,6 +53,7 @@ async def quiet(
 
 @post(
     "/{worker_id:str}/resume",
+    summary="Resume a worker",
     status_code=202,
     dto=JsonBody[ActionRequest],
     **permission(Permission.WORKERS_WRITE, audit="worker.resume"),
@@ -68,6 +70,7 @@ async def resume(
 
 @post(
     "/{worker_id:str}/stop",
+    summary="Stop a worker",
     status_code=202,
     dto=JsonBody[ActionRequest],
     **permission(Permission.WORKERS_WRITE, audit="worker.stop"),

@@ -147,7 +147,6 @@ async def test_without_redis_nothing_opens_and_the_process_stays_alive(cut_off: 
     for path, word in (("/health", "unavailable"), ("/ready", "unavailable")):
         answer = await cut_off.get(path)
         assert (answer.status_code, answer.json()) == (503, {"status": word, "redis": "unreachable"})
-    assert (await cut_off.get("/metrics")).status_code == 503
     for method, path in (
         ("GET", "/api/auth/me"),
         ("GET", "/api/queues"),
@@ -160,6 +159,19 @@ async def test_without_redis_nothing_opens_and_the_process_stays_alive(cut_off: 
         assert answer.headers["retry-after"]
     login = await cut_off.post("/api/auth/login", json={"username": "admin", "password": "x"})
     assert login.status_code == 503
+
+
+async def test_without_redis_metrics_tell_what_the_process_knows_itself(cut_off: Client) -> None:
+    await cut_off.get("/livez")
+
+    answer = await cut_off.get("/metrics")
+
+    assert answer.status_code == 200
+    families = {family.name for family in text_string_to_metric_families(answer.text)}
+    assert {"leaseforge_build_info", "leaseforge_loop_age_seconds", "process_cpu_seconds"} <= families
+    assert requests_by_labels(answer.text)["GET", "/livez", "2xx"] == 1
+    assert "leaseforge_server_degraded 1.0" in answer.text.splitlines()
+    assert not {name for name in families if name.startswith(("leaseforge_queue", "leaseforge_tasks", "leaseforge_w"))}
 
 
 async def test_without_redis_a_bad_token_is_still_refused(cut_off: Client) -> None:

@@ -133,6 +133,32 @@ async def test_every_scrape_hears_that_redis_is_away(monkeypatch: pytest.MonkeyP
     await asyncio.sleep(0)
     readings.go_on.set()
 
-    answers = await asyncio.gather(*asked, return_exceptions=True)
+    pages = await asyncio.gather(*asked)
+    readings.error = None
+    afterwards = await scrapes.page()
 
-    assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
+    assert all(b"leaseforge_server_degraded 1.0" in page and b"leaseforge_build_info" in page for page in pages)
+    assert b"leaseforge_server_degraded 0.0" in afterwards
+
+
+async def test_a_redis_that_hangs_holds_no_scrape_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = Readings()
+    monkeypatch.setattr(metrics, "read_installation", readings.read)
+    monkeypatch.setattr(metrics, "PATIENCE_S", 0.01)
+    scrapes = Scrapes(None, ServerMeters())  # type: ignore[arg-type]  # nothing is asked of it here
+
+    page = await scrapes.page()
+    readings.go_on.set()
+    afterwards = await scrapes.page()
+
+    assert b"leaseforge_server_degraded 1.0" in page
+    assert b"leaseforge_server_degraded 0.0" in afterwards
+
+
+async def test_a_defect_in_a_reading_is_not_taken_for_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = Readings(ZeroDivisionError())
+    readings.go_on.set()
+    monkeypatch.setattr(metrics, "read_installation", readings.read)
+
+    with pytest.raises(ZeroDivisionError):
+        await Scrapes(None, ServerMeters()).page()  # type: ignore[arg-type]  # nothing is asked of it here

@@ -48,7 +48,7 @@ async def metrics(
     scrapes: NamedDependency[SkipValidation[Scrapes]],
     server_settings: NamedDependency[SkipValidation[ServerSettings]],
 ) -> Response[bytes]:
-    """Figures of the whole installation, read from Redis now, and of this process; 503 if Redis cannot be read.
+    """Figures of the whole installation, read from Redis now, and of this process; without Redis of this process alone.
 
     401 without the token of LEASEFORGE_METRICS_TOKEN, if there is one.
     """

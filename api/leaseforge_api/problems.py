@@ -68,6 +68,7 @@ _KINDS: Mapping[type[Exception], _Kind] = {
     errors.BulkNotFound: _Kind(404, "bulk-not-found", "No such bulk operation"),
     errors.BulkNotPossible: _Kind(409, "bulk-not-possible", "The bulk operation's state does not allow this"),
     errors.TooManyOperations: _Kind(409, "too-many-operations", "Too many bulk operations are not over"),
+    errors.TooManyOwnOperations: _Kind(409, "too-many-own-operations", "Too many of your bulk operations are not over"),
     errors.IdempotencyConflict: _Kind(422, "idempotency-conflict", "The idempotency key belongs to another job"),
     errors.TooManyQueues: _Kind(409, "too-many-queues", "There are too many queues"),
     errors.StoreFull: _Kind(

@@ -51,6 +51,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.BulkNotFound: (404, "No such operation", "Operations are kept for 7 days after their last change."),
     errors.BulkNotPossible: (409, "The operation has moved on", ""),
     errors.TooManyOperations: (409, "Too many operations are not over", "Run or abort one of them first."),
+    errors.TooManyOwnOperations: (409, "Too many of your operations are not over", "Run or abort one of them first."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
     errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),

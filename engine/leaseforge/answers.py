@@ -22,4 +22,3 @@ class Answer(StrEnum):
     EMPTY = "empty"
     CONFLICT = "conflict"
     """The job's state does not allow the action; nothing changed."""
-    QUARANTINED = "quarantined"

@@ -32,6 +32,7 @@ from leaseforge.errors import (
     FieldProblem,
     IdempotencyConflict,
     TooManyOperations,
+    TooManyOwnOperations,
 )
 from leaseforge.queues import queue_name_problem
 from leaseforge.reads import Page
@@ -53,17 +54,16 @@ class Going:
 def create(operation_id: str, order: BulkOrder) -> Plan[BulkOperation]:
     """Asks for an operation: from this moment on nothing that arrives is touched. It collects until it is `ready`.
 
-    The same id again answers the operation it made. Raises BadInput, QueueNotFound, TooManyOperations, and
-    IdempotencyConflict for the same id with another action or filter.
+    The same id again answers the operation it made. Raises BadInput, QueueNotFound, TooManyOperations,
+    TooManyOwnOperations, and IdempotencyConflict for the same id with another action or filter.
     """
     check_order(order)
     for queue in order.filter.named_queues:
         yield from reads.queue(queue)
-    answer = yield from bulk_calls.create(operation_id, order_fields(order))
+    answer, own = yield from bulk_calls.create(operation_id, order_fields(order), user=order.created_by)
     if answer is Answer.REFUSED:
-        raise TooManyOperations(
-            f"{limits.MAX_OPERATIONS_ALIVE} bulk operations are not over yet: run or abort one of them first"
-        )
+        refusal = TooManyOwnOperations if len(own) >= limits.MAX_OPERATIONS_OF_ONE else TooManyOperations
+        raise refusal(own)
     made = yield from show(operation_id)
     if answer is Answer.DUPLICATE and (made.order.action, made.order.filter) != (order.action, order.filter):
         raise IdempotencyConflict(operation_id, made.id)

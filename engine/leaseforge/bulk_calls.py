@@ -8,9 +8,8 @@ import msgspec
 
 from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, queue_keys
-from leaseforge.calls import answer as read_answer
 from leaseforge.keys import bulk_key, queue_key, system_key
-from leaseforge.limits import KEEP_OPERATION_MS, MAX_OPERATIONS, MAX_OPERATIONS_ALIVE
+from leaseforge.limits import KEEP_OPERATION_MS, MAX_OPERATIONS, MAX_OPERATIONS_ALIVE, MAX_OPERATIONS_OF_ONE
 from leaseforge.moves import Moved, moves
 from leaseforge.records import Fields, pairs, whole
 from leaseforge.scripts import ENGINE
@@ -164,16 +163,25 @@ def drop(queue: str, operation_id: str) -> Call[int]:
     return Call(ENGINE.load("bulk_drop"), keys, (), lambda raw: int(raw))
 
 
-def create(operation_id: str, fields: Mapping[str, str]) -> Call[Answer]:
-    """Stores an operation that collects: ok, duplicate, refused (too many are not over)."""
+def create(operation_id: str, fields: Mapping[str, str], *, user: str) -> Call[tuple[Answer, tuple[str, ...]]]:
+    """Stores an operation that collects: ok, duplicate, refused (too many are not over, of the user or of all).
+
+    When refused, the ids of the user's own that are not over, oldest first.
+    """
+
+    def read(raw: Sequence[bytes]) -> tuple[Answer, tuple[str, ...]]:
+        return Answer(raw[0].decode()), tuple(own.decode() for own in raw[1:])
+
     args: tuple[tuple[str, Arg], ...] = (
         ("id", operation_id),
+        ("user", user),
+        ("most_own", MAX_OPERATIONS_OF_ONE),
         ("most_alive", MAX_OPERATIONS_ALIVE),
         ("most", MAX_OPERATIONS),
         ("keep_ms", KEEP_OPERATION_MS),
     )
     keys = (*_guard(), _operation(operation_id), ("operations", system_key(ALL)), ("alive", system_key(ALIVE)))
-    return Call(ENGINE.load("bulk_create"), keys, args, read_answer, _flat(fields))
+    return Call(ENGINE.load("bulk_create"), keys, args, read, _flat(fields))
 
 
 def steer(

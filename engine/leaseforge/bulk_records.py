@@ -253,11 +253,10 @@ def sum_of(parts: Iterable[Part], *, searched: int = 0) -> BulkCounts:
 
 
 def order_fields(order: BulkOrder) -> dict[str, str]:
-    """An order as the record keeps it."""
+    """An order as the record keeps it, beside who gave it."""
     return {
         "action": order.action,
         "filter": msgspec.json.encode(order.filter).decode(),
-        "created_by": order.created_by,
         "reason": order.reason,
         "about": order.about,
         **pace_fields(order),

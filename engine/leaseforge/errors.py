@@ -12,6 +12,7 @@ LeaseforgeError
 ├── BulkNotFound          no bulk operation with this id
 ├── BulkNotPossible       the bulk operation's state does not allow the step
 ├── TooManyOperations     too many bulk operations are not over yet
+├── TooManyOwnOperations  too many of the account's own are not over yet
 ├── IdempotencyConflict   the key was used with another body
 ├── TooManyQueues
 ├── TooManyFollowUps      an attempt asked for more jobs than one completion can store
@@ -123,7 +124,21 @@ class BulkNotPossible(LeaseforgeError):
 
 
 class TooManyOperations(LeaseforgeError):
-    """The number of bulk operations that are not over has a bound; run or abort one of them first."""
+    """The number of bulk operations that are not over has a bound. `own` are the ids of the account's own."""
+
+    def __init__(self, own: Sequence[str]) -> None:
+        self.own = tuple(own)
+        yours = f"; yours are {', '.join(self.own)}" if self.own else ""
+        super().__init__(f"too many bulk operations are not over yet: one must be run or aborted first{yours}")
+
+
+class TooManyOwnOperations(LeaseforgeError):
+    """The number of one account's bulk operations that are not over has a bound, too. `own` are their ids."""
+
+    def __init__(self, own: Sequence[str]) -> None:
+        self.own = tuple(own)
+        told = f"{len(self.own)} of your bulk operations are not over yet"
+        super().__init__(f"{told}: one of {', '.join(self.own)} must be run or aborted first")
 
 
 class IdempotencyConflict(LeaseforgeError):

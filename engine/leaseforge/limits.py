@@ -13,7 +13,6 @@ MAX_TYPE_BYTES = 128
 MAX_CONTENT_TYPE_BYTES = 64
 MAX_TAGS = 16
 MAX_TAG_BYTES = 64
-MAX_RUN_ID_BYTES = 44
 MAX_OPERATION_BYTES = 64
 MAX_TRACESTATE_BYTES = 512
 
@@ -77,6 +76,8 @@ MAX_OPERATION_GROUPS = 100
 """Groups of errors one bulk operation may name."""
 MAX_OPERATIONS = 1000
 MAX_OPERATIONS_ALIVE = 20
+MAX_OPERATIONS_OF_ONE = 5
+"""Of those not over, one account's: three others can still act in bulk when one leaves its own lying about."""
 MAX_REASON = 500  # characters
 MAX_OPERATION_RATE = 10_000
 KEEP_OPERATION_MS = 7 * 86_400_000

@@ -192,6 +192,24 @@ async def test_nothing_ticked_is_told_and_nothing_is_made(operator: Visitor, sto
     assert (await store.run(bulk.operations())).total == 0
 
 
+async def test_who_leaves_too_many_lying_about_is_led_to_them(operator: Visitor, store: Store) -> None:
+    await dead(store, 1)
+    await operator.get("/console/dead")
+    path = await asked(operator, OF_DEAD)
+    mine = (await shown(store, path)).order
+    for number in range(4):
+        await store.run(bulk.create(f"{number:032x}", mine))
+
+    refused = await ask(operator, OF_DEAD | {"queue": "billing"}, htmx=True)
+
+    assert refused.headers["hx-redirect"] == "/console/operations?state=open"
+    page = (await operator.get("/console/operations?state=open")).text
+    assert "5 of your operations are not over: run or abort one of them first." in words(page)
+    assert f'href="{path}"' in page
+    await operator.post(f"{path}/discard")
+    assert await asked(operator, OF_DEAD | {"queue": "billing"}) != path
+
+
 async def test_the_same_form_twice_is_one_operation_and_a_run_twice_is_one_run(operator: Visitor, store: Store) -> None:
     await dead(store, 2)
     await operator.get("/console/dead")

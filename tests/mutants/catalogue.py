@@ -1,5 +1,6 @@
 """The mutants, by what of the engine they break."""
 
+from tests.mutants.bulk import BULK
 from tests.mutants.mutant import Mutant, mutant
 
 FENCING = (
@@ -485,5 +486,6 @@ ALL: tuple[Mutant, ...] = (
     *KEYS_AND_GROUPS,
     *ENDINGS,
     *FOLLOW_UPS,
+    *BULK,
     *STORE,
 )

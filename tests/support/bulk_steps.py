@@ -1,6 +1,7 @@
 """Bulk operations for a test, taken step by step the way the runner takes them."""
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -19,9 +20,9 @@ from tests.support.live_queue import LiveQueue
 from tests.support.waiting import eventually_sync
 
 
-def order(action: str, wanted: Mapping[str, Any], **fields: Any) -> BulkOrder:
+def order(action: str, wanted: Mapping[str, Any], *, created_by: str = "ada", **fields: Any) -> BulkOrder:
     """What an operator asks for."""
-    return BulkOrder(BulkAction(action), BulkFilter(**wanted), created_by="ada", **fields)
+    return BulkOrder(BulkAction(action), BulkFilter(**wanted), created_by=created_by, **fields)
 
 
 class Runner:
@@ -31,10 +32,15 @@ class Runner:
         self.line = line
         self.term = line.run(statistics.lead(bulk_calls.OFFICE, holder=name, ttl_ms=1))
         self.works: dict[str, Work] = {}
+        self._people = map("operator-{}".format, count())
 
     def create(self, action: str, **wanted: Any) -> BulkOperation:
-        """A fresh operation on the line's jobs; returns once Redis's clock has gone on, so what follows is later."""
-        made = self.line.run(bulk.create(uuid4().hex, order(action, wanted or {"queue": self.line.name})))
+        """A fresh operation on the line's jobs, asked for by somebody who has no other, as one account has few places.
+
+        Returns once Redis's clock has gone on, so what follows is later.
+        """
+        asked = order(action, wanted or {"queue": self.line.name}, created_by=next(self._people))
+        made = self.line.run(bulk.create(uuid4().hex, asked))
         eventually_sync(lambda: self.line.now_ms() > made.as_of_ms)
         return made
 

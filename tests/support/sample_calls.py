@@ -115,7 +115,7 @@ def bulk_samples(queue: str, job_id: str) -> dict[str, Call[Any]]:
         "bulk_halt": bulk_calls.halt(queue, operation, 1),
         "bulk_part": bulk_calls.read_part(queue, operation, sample=20),
         "bulk_drop": bulk_calls.drop(queue, operation),
-        "bulk_create": bulk_calls.create(operation, {"action": "retry"}),
+        "bulk_create": bulk_calls.create(operation, {"action": "retry"}, user="ada"),
         "bulk_steer": bulk_calls.steer(operation, "run", user="ada", reason="why", fields={"rate": "7"}),
         "bulk_note": bulk_calls.note(operation, {"done": "1"}, term=1, before="running", after="done"),
         "bulk_read": bulk_calls.read_operation(operation),

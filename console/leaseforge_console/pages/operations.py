@@ -18,7 +18,7 @@ from litestar.response import Redirect
 from leaseforge import bulk, events, limits, reads
 from leaseforge.bell import Bell
 from leaseforge.bulk_records import BulkAction, BulkGroup, BulkOperation, BulkOrder, BulkState
-from leaseforge.errors import BadInput, BulkNotFound, FieldProblem, IdempotencyConflict
+from leaseforge.errors import BadInput, BulkNotFound, FieldProblem, IdempotencyConflict, TooManyOwnOperations
 from leaseforge.reads import Page
 from leaseforge.store import Store
 from leaseforge_auth.audit.action import action_of
@@ -144,7 +144,10 @@ async def ask_for_operation(
     store: NamedDependency[Store],
     bulk_bell: NamedDependency[Bell],
 ) -> Response[Any]:
-    """Freezes the chosen jobs and leads to the confirmation. Sent twice it asks for one operation."""
+    """Freezes the chosen jobs and leads to the confirmation. Sent twice it asks for one operation.
+
+    Who has too many that are not over is led to them.
+    """
     sent = await sent_by(request)
     chosen = _chosen_by(sent)
     if not chosen.ids and not chosen.groups and not sent.text("all"):
@@ -152,7 +155,11 @@ async def ask_for_operation(
         return console.go(request, console.page_on_screen(request), told)
     order = await _order(request, store, chosen, await read_snapshot(store))
     check_may(identity_of(request), order)
-    operation = await _ask_once(store, order, chosen)
+    try:
+        operation = await _ask_once(store, order, chosen)
+    except TooManyOwnOperations as refusal:
+        told = Flash("bad", f"{len(refusal.own)} of your operations are not over: run or abort one of them first.")
+        return console.go(request, f"{HOME}/operations?state=open", told)
     bulk_bell.ring()
     action_of(request).note(operation=operation.id, action=order.action, queue=order.filter.queue, about=order.about)
     log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=order.created_by)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from leaseforge import bulk, operations, reads
+from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOrder
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store
@@ -127,14 +128,22 @@ async def test_what_is_not_there_is_a_typed_404(client: Client, operator: dict[s
         assert answer.json()["type"] == "urn:leaseforge:problem:bulk-not-found"
 
 
-async def test_the_twenty_first_is_refused(client: Client, store: Store, operator: dict[str, str]) -> None:
+async def test_an_accounts_sixth_is_refused_and_everybodys_twenty_first(
+    client: Client, store: Store, operator: dict[str, str], admin: dict[str, str]
+) -> None:
     await kill_job(store)
-    for _ in range(20):
-        await ask(client, operator, "retry")
+    own = [(await ask(client, operator, "retry"))["id"] for _ in range(5)]
 
     problem = await ask(client, operator, "retry", status=409)
 
+    assert problem["type"] == "urn:leaseforge:problem:too-many-own-operations"
+    assert all(one in problem["detail"] for one in own)
+    for number in range(15):
+        filled = BulkOrder(BulkAction.RETRY, BulkFilter("default"), created_by=f"operator-{number}")
+        await store.run(bulk.create(f"{number:032x}", filled))
+    problem = await ask(client, admin, "retry", status=409)
     assert problem["type"] == "urn:leaseforge:problem:too-many-operations"
+    assert own[0] not in problem["detail"]
 
 
 @pytest.mark.parametrize(

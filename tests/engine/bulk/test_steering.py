@@ -9,7 +9,14 @@ import pytest
 from leaseforge import bulk, bulk_calls, limits
 from leaseforge.answers import Answer
 from leaseforge.bulk_records import BulkGroup, BulkOperation, BulkPace, BulkState
-from leaseforge.errors import BadInput, BulkNotFound, BulkNotPossible, QueueNotFound, TooManyOperations
+from leaseforge.errors import (
+    BadInput,
+    BulkNotFound,
+    BulkNotPossible,
+    QueueNotFound,
+    TooManyOperations,
+    TooManyOwnOperations,
+)
 from leaseforge.jobs import JobState
 from leaseforge.keys import system_key
 from tests.support.bulk_steps import Runner, order
@@ -114,8 +121,12 @@ def test_a_runner_that_does_not_lead_any_more_says_nothing(line: LiveQueue, runn
 def test_only_so_many_may_be_alive(line: LiveQueue, runner: Runner) -> None:
     made = [runner.create("cancel", queue=line.name) for _ in range(limits.MAX_OPERATIONS_ALIVE)]
 
-    with pytest.raises(TooManyOperations):
+    with line.unchanged(), pytest.raises(TooManyOperations, match=r"one must be run or aborted first$"):
         runner.create("cancel", queue=line.name)
+    asked_by_one_of_them = order("cancel", {"queue": line.name}, created_by=made[3].order.created_by)
+    with pytest.raises(TooManyOperations, match=made[3].id) as refused:
+        line.run(bulk.create(uuid4().hex, asked_by_one_of_them))
+    assert refused.value.own == (made[3].id,)
     # The same request again is no further one.
     again = line.run(bulk.create(made[0].id, order("cancel", {"queue": line.name})))
     assert again == made[0]
@@ -128,6 +139,24 @@ def test_only_so_many_may_be_alive(line: LiveQueue, runner: Runner) -> None:
     page = line.run(bulk.operations(limit=5))
     assert len(page.items) == 5
     assert page.items[0].created_at >= page.items[4].created_at  # type: ignore[operator]  # all have one
+
+
+def test_one_account_fills_no_more_than_its_share_and_hears_what_stands_there(line: LiveQueue, runner: Runner) -> None:
+    asked = order("cancel", {"queue": line.name})
+    made = [line.run(bulk.create(uuid4().hex, asked)).id for _ in range(limits.MAX_OPERATIONS_OF_ONE)]
+
+    with line.unchanged(), pytest.raises(TooManyOwnOperations) as refused:
+        line.run(bulk.create(uuid4().hex, asked))
+
+    assert sorted(refused.value.own) == sorted(made)
+    assert all(one in str(refused.value) for one in made)
+    runner.create("cancel", queue=line.name)  # others are not kept from acting
+    assert line.run(bulk.create(made[0], asked)).id == made[0]  # nor is the same request again
+    line.run(bulk.run(runner.collect(line.run(bulk.show(made[1]))).id, user="bob"))
+    with pytest.raises(TooManyOwnOperations):
+        line.run(bulk.create(uuid4().hex, asked))  # whoever runs it, it is still hers
+    line.run(bulk.abort(made[1], user="bob"))
+    assert line.run(bulk.create(uuid4().hex, asked)).order == asked
 
 
 def test_the_oldest_ended_ones_make_room(line: LiveQueue, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

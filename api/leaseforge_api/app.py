@@ -78,17 +78,18 @@ def create_app(
     """
     is_own_store = store is None
     connected = store or connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S)
-    services = build_services(settings, connected)
+    stop, bell, meters = asyncio.Event(), Bell(), ServerMeters()
+    services = build_services(settings, connected, is_alone=meters.http.is_alone)
     root_path = settings.auth.root_path
     console = console_part(_console_settings(settings))
-    coalescing = Coalescing(connected)
-    stop, bell, meters = asyncio.Event(), Bell(), ServerMeters()
+    feed = EventFeed()
+    coalescing = Coalescing(connected, is_alone=meters.http.is_alone)
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         try:
             await services.accounts.bootstrap(settings.auth.declared_accounts, has_sso=settings.oidc.is_on)
-            live = console.live_updates(app, connected, services.sessions, stop)
+            live = console.live_updates(app, connected, services.sessions, stop, meters.pulse, [feed.topic])
             async with coalescing.running(), live, asyncio.TaskGroup() as loops:
                 loops.create_task(keep_adding_up(connected, stop, meters.pulse))
                 loops.create_task(keep_running_bulk(connected, services.authenticate.trail, stop, bell, meters.pulse))
@@ -160,7 +161,7 @@ def create_app(
             "tokens": _always(services.tokens),
             "users": _always(services.users),
             "api_tokens": _always(services.api_tokens),
-            "event_feed": _always(EventFeed()),
+            "event_feed": _always(feed),
             "standing": _always(Standing(services.tokens, services.api_tokens)),
             "page": Provide(page_of(Cursors(settings.auth.auth_secret))),
             "server_settings": _always(settings),

@@ -1,12 +1,12 @@
 """Enqueueing over HTTP: requests that arrive together go to Redis together, each with an answer of its own.
 
-No timer: a call leaves as soon as the one before it is back, with whatever has arrived meanwhile. A lone request waits
-for nobody; under load the calls grow by themselves, and Redis is asked less often.
+No timer: a call leaves as soon as the one before it is back, with whatever has arrived meanwhile. A request that
+is alone goes to Redis at once, by itself; under load the calls grow by themselves, and Redis is asked less often.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_WAITING = 4_000
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 """What may wait in this process, over all queues; more is refused, for memory's sake."""
+
+_STOPPED = "the server was stopped before Redis had answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +51,36 @@ class _Request:
 class Coalescing:
     """Takes in the jobs of one process' requests, a line for each queue with one call under way at a time.
 
-    Jobs of one queue keep the order they were handed in. Whoever is cancelled leaves the line; a job that is on its way
-    then is stored all the same.
+    `is_alone` says whether the request that asks is the only one this process is answering. Then its job goes at once;
+    otherwise those that arrive in the same turn of the loop leave together. Jobs of one queue keep the order they were
+    handed in. Whoever is cancelled leaves the line; a job that is on its way with others then is stored all the same.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, is_alone: Callable[[], bool]) -> None:
         self._store = store
+        self._is_alone = is_alone
+        self._is_open = False
         self._tasks: asyncio.TaskGroup | None = None
         self._lines: dict[str, deque[_Request]] = {}
+        self._emptied = asyncio.Event()
         self._jobs = 0
         self._bytes = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Takes in jobs until the block is left, which waits for those that were taken in."""
-        async with asyncio.TaskGroup() as self._tasks:
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks, self._is_open = tasks, True
             try:
                 yield
+                self._is_open = False
+                while self._lines:
+                    self._emptied.clear()
+                    await self._emptied.wait()
             finally:
-                self._tasks = None
+                self._is_open, self._tasks = False, None
+                for line in self._lines.values():
+                    _refuse(self._everybody(line), StoreUnavailable(_STOPPED))
 
     async def enqueue(self, job: NewJob) -> Accepted:
         """Stores one job that was checked.
@@ -87,20 +100,45 @@ class Coalescing:
         return Accepted(enqueued.id, enqueued.queue, False, first)
 
     async def _answer(self, job: NewJob) -> tuple[Enqueued, int]:
-        if self._tasks is None:
+        tasks = self._tasks
+        if tasks is None or not self._is_open:
             raise TooBusy("this server is stopping: send the request again, to another one")
+        line = self._lines.get(job.queue)
+        if line is None and self._is_alone():
+            return await self._store_alone(job)
         if self._jobs >= MAX_WAITING or self._bytes + len(job.payload) > MAX_WAITING_BYTES:
             raise TooBusy("more jobs are handed in here than Redis takes: send the request again a little later")
         request = _Request(job, asyncio.get_running_loop().create_future())
         self._jobs += 1
         self._bytes += len(job.payload)
-        if job.queue in self._lines:
-            self._lines[job.queue].append(request)
+        if line is None:
+            self._lines[job.queue] = deque([request])
+            self._serve_later(tasks, job.queue)
         else:
-            self._lines[job.queue] = line = deque([request])
-            # A context of its own: what is bound to this request says nothing about those that join it.
-            self._tasks.create_task(self._serve(job.queue, line), context=Context())
+            line.append(request)
         return await request.answer
+
+    async def _store_alone(self, job: NewJob) -> tuple[Enqueued, int]:
+        """Sends a call for this job alone. Whoever comes meanwhile waits, and is served when it is back."""
+        line: deque[_Request] = deque()
+        self._lines[job.queue] = line
+        try:
+            stored = await self._store.run(store_jobs(job.queue, [job]))
+        except StoreUnavailable as error:
+            _refuse(self._everybody(line), error)  # they have waited as long
+            raise
+        finally:
+            if line and self._tasks is not None:
+                self._serve_later(self._tasks, job.queue)
+            else:
+                self._end_line(job.queue)
+        [enqueued] = stored.jobs
+        return enqueued, stored.as_of_ms
+
+    def _serve_later(self, tasks: asyncio.TaskGroup, queue: str) -> None:
+        """In the loop's next turn: until then others may join."""
+        # A context of its own: what is bound to one request says nothing about those that join it.
+        tasks.create_task(self._serve(queue, self._lines[queue]), context=Context())
 
     async def _serve(self, queue: str, line: deque[_Request]) -> None:
         """Sends call after call until nobody waits for this queue any more."""
@@ -109,10 +147,13 @@ class Coalescing:
             while requests := self._next(line):
                 await self._store_together(queue, requests)
         finally:
-            del self._lines[queue]
             # Only a cancellation leaves any: nobody may wait for ever.
-            left = [*requests, *self._everybody(line)]
-            _refuse(left, StoreUnavailable("the server was stopped before Redis had answered"))
+            _refuse([*requests, *self._everybody(line)], StoreUnavailable(_STOPPED))
+            self._end_line(queue)
+
+    def _end_line(self, queue: str) -> None:
+        del self._lines[queue]
+        self._emptied.set()
 
     def _next(self, line: deque[_Request]) -> list[_Request]:
         """Takes from the line what one call may carry, without those who have left it."""

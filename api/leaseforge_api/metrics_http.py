@@ -20,6 +20,10 @@ class HttpMeters:
         self.streams = 0
         self._answered: dict[tuple[str, ...], Durations] = {}
 
+    def is_alone(self) -> bool:
+        """Whether the request that asks is the only one under way; streams do not count."""
+        return self.in_flight <= 1
+
     def began(self) -> None:
         """A request came in."""
         self.in_flight += 1

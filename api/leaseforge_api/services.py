@@ -1,5 +1,6 @@
 """What the server is made of: accounts, tokens and sessions on one store."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -39,15 +40,18 @@ class Services:
     fetcher: Fetcher
 
 
-def build_services(settings: ServerSettings, store: Store) -> Services:
-    """The services of one server. Opens no connection yet."""
+def build_services(settings: ServerSettings, store: Store, *, is_alone: Callable[[], bool]) -> Services:
+    """The services of one server. Opens no connection yet.
+
+    `is_alone` says whether the request that asks is the only one this server is answering.
+    """
     auth = settings.auth
     passwords = Passwords()
-    tokens = AccessTokens(store, keys=TokenKeys(auth.auth_secret), ttl_s=int(auth.auth_ttl_s))
+    tokens = AccessTokens(store, keys=TokenKeys(auth.auth_secret), ttl_s=int(auth.auth_ttl_s), is_alone=is_alone)
     absolute_s = int(auth.session_absolute_s)
     cookie = session_cookie(is_secure=auth.is_https, root_path=auth.root_path, max_age_s=absolute_s)
     sessions = Sessions(store, cookie=cookie, idle_s=int(auth.session_idle_s), absolute_s=absolute_s)
-    api_tokens = ApiTokens(store)
+    api_tokens = ApiTokens(store, is_alone=is_alone)
     throttle = LoginThrottle(store)
     fetcher = Fetcher((urlsplit(settings.oidc.issuer).hostname or "", *settings.oidc.allowed_hosts))
     return Services(

@@ -1,5 +1,6 @@
 """From a credential to an identity: what both the API's bearer tokens and the console's sessions go through."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from leaseforge.answers import Answer
@@ -24,13 +25,15 @@ class IssuedToken:
 
 
 class AccessTokens:
-    """Hands out access tokens, reads them back and ends them."""
+    """Hands out access tokens, reads them back and ends them. `is_alone` as of SharedReads."""
 
-    def __init__(self, store: Store, *, keys: TokenKeys, ttl_s: int) -> None:
+    def __init__(
+        self, store: Store, *, keys: TokenKeys, ttl_s: int, is_alone: Callable[[], bool] = lambda: True
+    ) -> None:
         self._store = store
         self._keys = keys
         self._ttl_s = ttl_s
-        self._standings = SharedReads(self._read_standing)
+        self._standings = SharedReads(self._read_standing, is_alone=is_alone)
 
     async def _read_standing(self, token: tuple[str, str]) -> calls.Standing | None:
         return await self._store.run(calls.read_token(*token))

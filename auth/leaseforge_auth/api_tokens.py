@@ -7,7 +7,7 @@ given, whichever is less. A *service* token stands for itself; it outlives the a
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -23,6 +23,7 @@ from leaseforge_auth.errors import NotAuthenticated, NotPermitted, TokenNameTake
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.roles import Role, permissions_of
+from leaseforge_auth.shared_reads import SharedReads
 
 PREFIX = "lf_"
 DEFAULT_TTL_S = 90 * 86_400
@@ -76,15 +77,19 @@ class NewToken:
 
 
 class ApiTokens:
-    """Makes, reads, lists and revokes API tokens."""
+    """Makes, reads, lists and revokes API tokens. `is_alone` as of SharedReads."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, is_alone: Callable[[], bool] = lambda: True) -> None:
         self._store = store
+        self._reads = SharedReads(self._read_token, is_alone=is_alone)
+
+    async def _read_token(self, shown: tuple[str, str]) -> "_Found | None":
+        return await self._store.run(_read(*shown))
 
     async def identify(self, text: str) -> tuple[Identity, Shown]:
         """Who shows this token. Raises NotAuthenticated for one that is unknown, expired or revoked."""
         match = _TOKEN.fullmatch(text)
-        found = await self._store.run(_read(match[1], _digest(match[2]))) if match else None
+        found = await self._reads.get((match[1], _digest(match[2]))) if match else None
         if match is None or found is None:
             raise NotAuthenticated("the token is not valid (any more)", had_credential=True)
         name, kind, owner, granted, expires_at_ms, account_roles = found

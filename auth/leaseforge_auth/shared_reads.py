@@ -5,9 +5,9 @@ all that ask until then.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextvars import Context
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from leaseforge.errors import StoreUnavailable
 
@@ -16,63 +16,80 @@ V = TypeVar("V")
 
 
 class SharedReads(Generic[K, V]):
-    """Asks `read` for a key at most once at a time. A lone question is asked at once."""
+    """Asks `read` for a key at most once at a time.
 
-    def __init__(self, read: Callable[[K], Awaitable[V]]) -> None:
+    `is_alone` says whether the request that asks is the only one this process is answering. Then it asks at once;
+    otherwise those that ask in the same turn of the loop share a read.
+    """
+
+    def __init__(self, read: Callable[[K], Awaitable[V]], *, is_alone: Callable[[], bool]) -> None:
         self._read = read
+        self._is_alone = is_alone
         self._lines: dict[K, list[asyncio.Future[V]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def get(self, key: K) -> V:
         """What a read that begins after this call answers or raises. StoreUnavailable may be of the one before."""
         line = self._lines.get(key)
-        if line is not None:
-            answer: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        if line is None and self._is_alone():
+            return await self._read_alone(key)
+        answer: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        if line is None:
+            self._lines[key] = [answer]
+            self._serve_later(key)
+        else:
             line.append(answer)
-            return await answer
+        return await answer
+
+    async def _read_alone(self, key: K) -> V:
         self._lines[key] = []
-        unavailable = None
         try:
             return await self._read(key)
         except StoreUnavailable as error:
-            unavailable = error
+            _refuse(self._take(key), error)  # they have waited for Redis long enough
             raise
         finally:
-            self._go_on(key, unavailable)
+            if self._lines[key]:
+                self._serve_later(key)
+            else:
+                del self._lines[key]
 
-    def _go_on(self, key: K, unavailable: StoreUnavailable | None) -> None:
-        """A read is over: the next one is made for those who have come meanwhile.
-
-        If Redis is away they have waited for it long enough.
-        """
-        line = [answer for answer in self._lines[key] if not answer.done()]
-        if unavailable is not None:
-            for answer in line:
-                answer.set_exception(unavailable)
-            line = []
-        if not line:
-            del self._lines[key]
-            return
-        self._lines[key] = []
+    def _serve_later(self, key: K) -> None:
+        """In the loop's next turn: until then others may join."""
         # A context of its own: what is bound to one request says nothing about the others.
-        task = asyncio.get_running_loop().create_task(self._serve(key, line), context=Context())
+        task = asyncio.get_running_loop().create_task(self._serve(key), context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, key: K, line: list["asyncio.Future[V]"]) -> None:
-        unavailable = None
+    async def _serve(self, key: K) -> None:
+        """Reads again and again until nobody asks for this key any more."""
+        asking: list[asyncio.Future[V]] = []
+        try:
+            while asking := self._take(key):
+                await self._read_for(key, asking)
+        finally:
+            for answer in (*asking, *self._lines.pop(key)):
+                answer.cancel()  # only this task's own end leaves any: nobody may wait for ever
+
+    def _take(self, key: K) -> list["asyncio.Future[V]"]:
+        """Those who ask for it now, but for those who have given up."""
+        line, self._lines[key] = self._lines[key], []
+        return [answer for answer in line if not answer.done()]
+
+    async def _read_for(self, key: K, asking: list["asyncio.Future[V]"]) -> None:
         try:
             found = await self._read(key)
+        except StoreUnavailable as error:
+            _refuse([*asking, *self._take(key)], error)
         except Exception as error:
-            unavailable = error if isinstance(error, StoreUnavailable) else None
-            for answer in line:
-                if not answer.done():
-                    answer.set_exception(error)
+            _refuse(asking, error)
         else:
-            for answer in line:
+            for answer in asking:
                 if not answer.done():
                     answer.set_result(found)
-        finally:
-            for answer in line:
-                answer.cancel()  # only this task's own end leaves any: nobody may wait for ever
-            self._go_on(key, unavailable)
+
+
+def _refuse(asking: "Iterable[asyncio.Future[Any]]", error: Exception) -> None:
+    for answer in asking:
+        if not answer.done():
+            answer.set_exception(error)

@@ -29,13 +29,15 @@ class WatchedStore(Store):
         self.gate.set()
         self.sent: list[tuple[str, int]] = []
         self.error: Exception | None = None
+        self.error_once: Exception | None = None
 
     async def _call(self, call: Call[Any]) -> Any:
         if call.script.name == "enqueue":
             self.sent.append((call.keys[0][1], len(call.rest) // 6))
             await self.gate.wait()
-            if self.error is not None:
-                raise self.error
+            error, self.error_once = self.error_once or self.error, None
+            if error is not None:
+                raise error
         return await super()._call(call)
 
 
@@ -46,8 +48,17 @@ async def watched(store: Store) -> AsyncIterator[WatchedStore]:
 
 
 @pytest.fixture
-async def coalescing(watched: WatchedStore) -> AsyncIterator[Coalescing]:
-    made = Coalescing(watched)
+def is_alone() -> bool:
+    """Whether each request is to think that the server answers no other."""
+    return False
+
+
+either_way = pytest.mark.parametrize("is_alone", [False, True], ids=["first in company", "first alone"])
+
+
+@pytest.fixture
+async def coalescing(watched: WatchedStore, is_alone: bool) -> AsyncIterator[Coalescing]:
+    made = Coalescing(watched, is_alone=lambda: is_alone)
     async with made.running():
         yield made
         watched.gate.set()
@@ -65,6 +76,10 @@ def sizes(watched: WatchedStore) -> list[int]:
     return [size for _, size in watched.sent]
 
 
+async def under_way(watched: WatchedStore, calls: int) -> None:
+    await eventually(lambda: len(watched.sent) == calls)
+
+
 async def handed_in(coalescing: Coalescing, asked: list[NewJob]) -> "list[asyncio.Task[Accepted]]":
     """Callers that wait for their answers."""
     tasks = [asyncio.create_task(coalescing.enqueue(job)) for job in asked]
@@ -72,6 +87,7 @@ async def handed_in(coalescing: Coalescing, asked: list[NewJob]) -> "list[asynci
     return tasks
 
 
+@either_way
 async def test_a_lone_job_is_answered_as_a_read_would_answer_it(coalescing: Coalescing, store: Store) -> None:
     kinds = [
         new_job("echo", {"a": 1}, priority=3, tags=["x"], max_attempts=2, backoff="fixed", timeout_ms=1500),
@@ -86,13 +102,30 @@ async def test_a_lone_job_is_answered_as_a_read_would_answer_it(coalescing: Coal
         assert accepted.job == await store.run(reads.job(job.id))
 
 
+@pytest.mark.parametrize("is_alone", [True])
+async def test_a_job_alone_is_on_its_way_before_anything_else_runs_and_no_task_is_made_for_it(
+    coalescing: Coalescing, watched: WatchedStore
+) -> None:
+    await coalescing.enqueue(new_job("echo"))  # the queue is known from here on
+    watched.gate.clear()
+    running = asyncio.all_tasks()
+
+    [waiting] = await handed_in(coalescing, jobs(1))
+
+    assert sizes(watched) == [1, 1]
+    assert asyncio.all_tasks() == running | {waiting}
+    watched.gate.set()
+    assert (await waiting).is_new
+
+
+@either_way
 async def test_what_arrives_while_a_call_is_under_way_leaves_together_in_order(
     coalescing: Coalescing, watched: WatchedStore, store: Store
 ) -> None:
     watched.gate.clear()
     first, *rest = jobs(40)
     waiting = await handed_in(coalescing, [first])
-    await eventually(lambda: len(watched.sent) == 1)
+    await under_way(watched, 1)
     waiting += await handed_in(coalescing, rest)
     watched.gate.set()
 
@@ -175,16 +208,17 @@ async def test_what_fails_the_whole_call_reaches_all_and_the_next_call_is_not_af
     assert (await coalescing.enqueue(new_job("echo"))).is_new
 
 
+@either_way
 async def test_while_redis_is_away_nobody_waits_for_one_call_after_the_other(
     coalescing: Coalescing, watched: WatchedStore
 ) -> None:
     watched.gate.clear()
     watched.error = StoreUnavailable("away")
     waiting = await handed_in(coalescing, jobs(1))
-    await eventually(lambda: len(watched.sent) == 1)
+    await under_way(watched, 1)
     waiting += await handed_in(coalescing, jobs(500))
     elsewhere = await handed_in(coalescing, jobs(1, queue="other"))
-    await eventually(lambda: len(watched.sent) == 2)
+    await under_way(watched, 2)
     watched.gate.set()
 
     results = await asyncio.gather(*waiting, *elsewhere, return_exceptions=True)
@@ -212,7 +246,7 @@ async def test_more_than_may_wait_is_refused_and_there_is_room_again_later(
     monkeypatch.setattr(module, "MAX_WAITING", 4)
     watched.gate.clear()
     waiting = await handed_in(coalescing, jobs(1))
-    await eventually(lambda: len(watched.sent) == 1)
+    await under_way(watched, 1)
     waiting += await handed_in(coalescing, jobs(4))
 
     with pytest.raises(TooBusy):
@@ -241,7 +275,7 @@ async def test_who_leaves_while_waiting_is_not_stored_and_harms_nobody(
     watched.gate.clear()
     on_its_way, impatient, patient = jobs(3)
     waiting = await handed_in(coalescing, [on_its_way])
-    await eventually(lambda: len(watched.sent) == 1)
+    await under_way(watched, 1)
     waiting += await handed_in(coalescing, [impatient, patient])
     waiting[0].cancel()
     waiting[1].cancel()
@@ -255,12 +289,39 @@ async def test_who_leaves_while_waiting_is_not_stored_and_harms_nobody(
     assert [job.id for job in page.items] == [on_its_way.id, patient.id]
 
 
-async def test_leaving_waits_for_all_that_were_taken_in_and_takes_in_no_more(watched: WatchedStore) -> None:
-    stopping = Coalescing(watched)
+@pytest.mark.parametrize("is_alone", [True])
+async def test_one_alone_that_leaves_or_fails_takes_nobody_along(
+    coalescing: Coalescing, watched: WatchedStore, store: Store
+) -> None:
+    for error in (None, ScriptFault("spoilt"), ZeroDivisionError("a defect")):
+        before = len(watched.sent)
+        watched.gate.clear()
+        [first] = await handed_in(coalescing, jobs(1))
+        await under_way(watched, before + 1)
+        waiting = await handed_in(coalescing, jobs(3))
+        watched.error_once = error
+        if error is None:
+            first.cancel()
+            await asyncio.wait([first])
+        watched.gate.set()
+
+        with pytest.raises(type(error) if error else asyncio.CancelledError):
+            await first
+
+        assert all(one.is_new for one in await asyncio.gather(*waiting))
+    assert sizes(watched) == [1, 3] * 3
+    assert (await store.run(reads.jobs("default", JobState.READY))).total == 9
+
+
+@either_way
+async def test_leaving_waits_for_all_that_were_taken_in_and_takes_in_no_more(
+    watched: WatchedStore, is_alone: bool
+) -> None:
+    stopping = Coalescing(watched, is_alone=lambda: is_alone)
     watched.gate.clear()
     async with stopping.running():
         waiting = await handed_in(stopping, jobs(1))
-        await eventually(lambda: len(watched.sent) == 1)
+        await under_way(watched, 1)
         waiting += await handed_in(stopping, jobs(300))
         asyncio.get_running_loop().call_later(0.05, watched.gate.set)
 
@@ -270,14 +331,14 @@ async def test_leaving_waits_for_all_that_were_taken_in_and_takes_in_no_more(wat
 
 
 async def test_a_cancelled_server_lets_nobody_wait_for_ever(watched: WatchedStore) -> None:
-    stopping = Coalescing(watched)
+    stopping = Coalescing(watched, is_alone=lambda: False)
     watched.gate.clear()
     waiting: list[asyncio.Task[Accepted]] = []
 
     async def run() -> None:
         async with stopping.running():
             waiting.extend(await handed_in(stopping, jobs(1)))
-            await eventually(lambda: len(watched.sent) == 1)
+            await under_way(watched, 1)
             waiting.extend(await handed_in(stopping, jobs(300)))
             await asyncio.Event().wait()
 
@@ -288,6 +349,29 @@ async def test_a_cancelled_server_lets_nobody_wait_for_ever(watched: WatchedStor
 
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert {type(one) for one in results} == {StoreUnavailable}
+
+
+async def test_who_waits_behind_one_alone_is_told_when_the_server_is_cancelled(watched: WatchedStore) -> None:
+    stopping = Coalescing(watched, is_alone=lambda: True)
+    watched.gate.clear()
+    server = asyncio.create_task(_until_cancelled(stopping))
+    await asyncio.sleep(0)
+    [alone] = await handed_in(stopping, jobs(1))
+    await under_way(watched, 1)
+    waiting = await handed_in(stopping, jobs(300))
+    server.cancel()
+    await asyncio.wait([server])
+
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert {type(one) for one in results} == {StoreUnavailable}
+    watched.gate.set()
+    assert (await alone).is_new
+
+
+async def _until_cancelled(coalescing: Coalescing) -> None:
+    async with coalescing.running():
+        await asyncio.Event().wait()
 
 
 async def test_many_requests_over_http_are_one_call_and_each_has_its_own_answer(
@@ -316,5 +400,5 @@ async def test_many_requests_over_http_are_one_call_and_each_has_its_own_answer(
     assert statuses == [201] * 7 + [400] + [201] * 10
     assert [answers[number].json()["payload"] for number in (0, 4, 19)] == [0, 4, 19]
     assert redis_client.zcard(queue_key("default", "ready")) == 19
-    assert sum(calls) == 20
+    assert sum(calls) == 19  # but for the first, which was alone
     assert max(calls) > 1

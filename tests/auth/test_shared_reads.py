@@ -37,13 +37,21 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
+def alone() -> bool:
+    return True
+
+
+def in_company() -> bool:
+    return False
+
+
 def ask(shared: SharedReads[str, Any], *keys: str) -> list["asyncio.Task[Any]"]:
     return [asyncio.ensure_future(shared.get(key)) for key in keys]
 
 
 async def test_who_asks_after_a_revocation_never_hears_of_the_time_before_it() -> None:
     source = Source()
-    shared: SharedReads[str, Any] = SharedReads(source.read)
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=alone)
     [before] = ask(shared, "ada")
     await settled()
     source.value = "revoked"
@@ -59,7 +67,7 @@ async def test_who_asks_after_a_revocation_never_hears_of_the_time_before_it() -
 
 async def test_those_who_ask_meanwhile_share_one_read_and_other_keys_have_their_own() -> None:
     source = Source()
-    shared: SharedReads[str, Any] = SharedReads(source.read)
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=alone)
     asked = ask(shared, "ada", "ada", "ada", "ada", "bob")
     await settled()
 
@@ -75,9 +83,42 @@ async def test_those_who_ask_meanwhile_share_one_read_and_other_keys_have_their_
     assert (later.result(), source.reads) == ("ada valid", 4)
 
 
+async def test_in_company_those_who_ask_in_the_same_turn_share_one_read_that_begins_after_it() -> None:
+    source = Source()
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=in_company)
+    asked = ask(shared, "ada", "ada", "ada")
+    await settled()
+    assert source.reads == 1
+    source.value = "revoked"
+    asked += ask(shared, "ada")
+    await settled()
+
+    await source.answer()
+    await source.answer()
+
+    assert [task.result() for task in asked] == ["ada valid"] * 3 + ["ada revoked"]
+    assert source.reads == 2
+
+
+async def test_in_company_whoever_gives_up_takes_nobody_along() -> None:
+    source = Source()
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=in_company)
+    first, second = ask(shared, "ada", "ada")
+    await settled()
+    [third] = ask(shared, "ada")
+    await settled()
+    first.cancel()
+    await settled()
+
+    await source.answer()
+    await source.answer()
+
+    assert (first.cancelled(), second.result(), third.result()) == (True, "ada valid", "ada valid")
+
+
 async def test_whoever_gives_up_takes_nobody_along() -> None:
     source = Source()
-    shared: SharedReads[str, Any] = SharedReads(source.read)
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=alone)
     first, second, third = ask(shared, "ada", "ada", "ada")
     await settled()
     first.cancel()
@@ -92,7 +133,7 @@ async def test_whoever_gives_up_takes_nobody_along() -> None:
 
 async def test_a_fault_is_for_those_who_shared_the_read() -> None:
     source = Source()
-    shared: SharedReads[str, Any] = SharedReads(source.read)
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=alone)
     source.value = ValueError("broken")
     [first] = ask(shared, "ada")
     await settled()
@@ -109,7 +150,7 @@ async def test_a_fault_is_for_those_who_shared_the_read() -> None:
 
 async def test_without_redis_nobody_waits_twice() -> None:
     source = Source()
-    shared: SharedReads[str, Any] = SharedReads(source.read)
+    shared: SharedReads[str, Any] = SharedReads(source.read, is_alone=alone)
     source.value = StoreUnavailable("away")
     asked = ask(shared, "ada", "ada", "ada")
     await settled()

@@ -69,7 +69,7 @@ class EventFeed:
         self._once: deque[_Told] = deque()
         self._deaths: dict[str, tuple[int, int]] = {}
         self._at = datetime.now(UTC)
-        self.topic = Topic(self._read)
+        self.topic = Topic(self._read, loop="events")
 
     @property
     def number(self) -> int:

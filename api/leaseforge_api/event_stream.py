@@ -13,7 +13,7 @@ from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.api_tokens import PREFIX, ApiTokens
 from leaseforge_auth.errors import AuthError
 from leaseforge_auth.identity import Identity
-from leaseforge_console.live import Live
+from leaseforge_console.live import Listener
 
 RETRY_MS = 3_000
 CHECK_S = 2.0
@@ -80,7 +80,7 @@ def _retrieve(check: "asyncio.Task[Identity]") -> None:
 
 async def stream_events(
     feed: EventFeed,
-    live: Live,
+    listener: Listener,
     standing: Standing,
     bearer: Bearer,
     topics: Sequence[EventTopic],
@@ -91,7 +91,7 @@ async def stream_events(
     yield f"retry: {RETRY_MS}\n".encode() + _start(topics, told)
     spoke_at = time.monotonic()
     is_in_trouble = False
-    async for update in live.updates(feed.topic, user=bearer.username, keepalive_s=CHECK_S):
+    async for update in listener.updates(keepalive_s=CHECK_S):
         if not await standing.may_hear(bearer, topics):
             yield event_text("end", EndEvent("not-authenticated"))
             return

@@ -18,7 +18,7 @@ from leaseforge_api.schemas.events import (
     TroubleEvent,
     followed_job_event,
 )
-from leaseforge_console.live import Live, Topic
+from leaseforge_console.live import Listener, Topic
 from leaseforge_console.views.snapshot import Snapshot
 
 _TOPICS = (EventTopic.JOBS,)
@@ -34,7 +34,7 @@ def topic_of(job: Job) -> Topic:
     return Topic(read_head, (job.id, job.queue))
 
 
-async def follow_job(live: Live, standing: Standing, bearer: Bearer, job: Job) -> AsyncIterator[bytes]:
+async def follow_job(listener: Listener, standing: Standing, bearer: Bearer, job: Job) -> AsyncIterator[bytes]:
     """The stream as it is sent, beginning with the job as it was just read; ends with the job, server or token."""
     told = event_text("job", followed_job_event(job))
     yield f"retry: {RETRY_MS}\n".encode() + event_text("start", StartEvent(list(_TOPICS), resumed=False)) + told
@@ -43,7 +43,7 @@ async def follow_job(live: Live, standing: Standing, bearer: Bearer, job: Job) -
         return
     spoke_at = time.monotonic()
     is_in_trouble = False
-    async for update in live.updates(topic_of(job), user=bearer.username, keepalive_s=CHECK_S):
+    async for update in listener.updates(keepalive_s=CHECK_S):
         if not await standing.may_hear(bearer, _TOPICS):
             yield event_text("end", EndEvent("not-authenticated"))
             return

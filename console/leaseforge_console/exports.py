@@ -4,12 +4,12 @@ A browser may read as slowly as it likes, and each file under way holds what was
 """
 
 import time
-import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from leaseforge_console.live import TooManyStreams
+from leaseforge_console.room import Place
 
 MOST = 12
 MOST_OF_ONE_ACCOUNT = 3
@@ -26,19 +26,6 @@ class TooManyExports(TooManyStreams):
 
 class SessionOver(Exception):
     """The session a file is for has ended."""
-
-
-class Place:
-    """One file's place among those under way; given back when it is left, or forgotten before it was entered."""
-
-    def __init__(self, give_back: Callable[[], None]) -> None:
-        self._give_back = weakref.finalize(self, give_back)
-
-    def __enter__(self) -> None:
-        """Keeps the place until it is left."""
-
-    def __exit__(self, *_: object) -> None:
-        self._give_back()
 
 
 class Exports:

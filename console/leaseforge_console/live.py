@@ -1,7 +1,8 @@
 """Live updates: one poller for each server process, however many tabs look on.
 
 A tab listens to a topic. While anybody listens, the poller reads the snapshot every two seconds, and once each topic
-that has listeners; every listener of a topic gets the same values. With nobody listening nothing is read.
+that has listeners; every listener of a topic gets the same values, and none that were read before it came. With nobody
+listening nothing is read.
 
 At each turn it also asks, once for all tabs, whose session has ended: their streams end, and so the tabs find out.
 """
@@ -9,7 +10,7 @@ At each turn it also asks, once for all tabs, whose session has ended: their str
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,10 +19,14 @@ import structlog
 
 from leaseforge import bulk, events, reads
 from leaseforge.errors import BulkNotFound, JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
+from leaseforge.pulse import Pulse
 from leaseforge.store import Store
+from leaseforge_console.room import Place
 from leaseforge_console.views.snapshot import Snapshot
 
 EVERY_S = 2.0
+LOOP = "live"
+"""The poller's name among the loops of a process."""
 MAX_TOPICS = 500
 """More different pages than this in one process: the rest is answered 503 and tries again."""
 
@@ -41,10 +46,14 @@ class Load(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a page shows: how it is read, and of what. Equal topics are read once."""
+    """What a page shows: how it is read, and of what. Equal topics are read once.
+
+    `loop` names a topic whose readings are looked after as a loop of their own.
+    """
 
     load: Load
     args: tuple[Hashable, ...] = ()
+    loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,10 @@ class _Feed:
     update: Update | None = None
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
+    def has_news(self, seen: int, since: float) -> bool:
+        """Whether an update behind `seen` was read `since` then: an older one may lack what the listener has done."""
+        return self.number > seen and self.update is not None and self.update.at >= since
+
 
 SessionsEnded = Callable[[Sequence[str]], Awaitable[frozenset[str]]]
 """Which of the sessions of these ids have ended."""
@@ -90,12 +103,25 @@ async def read_snapshot(store: Store) -> Snapshot:
 
 
 class Live:
-    """The poller and those who listen. `run` belongs into the application's lifespan."""
+    """The poller and those who listen. `run` belongs into the application's lifespan.
 
-    def __init__(self, store: Store, *, every_s: float = EVERY_S, ended: SessionsEnded | None = None) -> None:
+    `standing` are the topics with a `loop` of their own: with nobody listening they wait as they should.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        every_s: float = EVERY_S,
+        ended: SessionsEnded | None = None,
+        pulse: Pulse | None = None,
+        standing: Sequence[Topic] = (),
+    ) -> None:
         self._store = store
         self._sessions_ended = ended
         self._every_s = every_s
+        self._pulse = pulse or Pulse()
+        self._standing = standing
         self._feeds: dict[Topic, _Feed] = {}
         self._streams: Counter[str] = Counter()
         self._sessions: Counter[str] = Counter()
@@ -108,80 +134,71 @@ class Live:
         """How many different pages are watched now."""
         return len(self._feeds)
 
+    def streams_of(self, user: str) -> int:
+        """How many streams of this account are open, or about to be."""
+        return self._streams[user]
+
     async def run(self, stop: asyncio.Event) -> None:
         """Polls until `stop` is set, then lets all listeners end."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._close_on(stop))
             while not self._closed:
                 self._wake.clear()
+                self._beat()
                 if self._feeds:
                     await self._poll_safely()
+                # With nobody listening, too: a loop that waits as it should says so.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self._every_s if self._feeds else None)
+                    await asyncio.wait_for(self._wake.wait(), self._every_s)
+
+    def _beat(self) -> None:
+        self._pulse.beat(LOOP)
+        for topic in self._standing:
+            if topic not in self._feeds:
+                self._pulse.beat(topic.loop)
 
     def nudge(self) -> None:
         """Something was just changed here: read at once instead of at the next turn."""
         self._wake.set()
 
-    async def updates(
-        self, topic: Topic, *, user: str = "", session: str = "", keepalive_s: float = 10.0
-    ) -> AsyncIterator[Update | None]:
-        """The topic's updates as they come, None when there was none for `keepalive_s`.
+    def take(self, topic: Topic, *, user: str = "", session: str = "") -> "Listener":
+        """A place for one more stream of this account. It is given back when the stream ends, or never begins.
 
-        Ends with the server, and when the session it is for has ended.
+        Raises TooManyStreams when one more different page, or one more of this account, would be too many.
         """
-        feed = self._join(topic)
-        self._streams[user] += 1
-        self._sessions[session] += 1
-        seen = 0
-        try:
-            while self._goes_on(session):
-                try:
-                    async with asyncio.timeout(keepalive_s):
-                        await self._changed(feed, seen)
-                except TimeoutError:
-                    yield None
-                    continue
-                seen = feed.number
-                if feed.update is not None and self._goes_on(session):
-                    yield feed.update
-        finally:
-            self._leave(topic, feed)
-            _count_down(self._streams, user)
-            _count_down(self._sessions, session)
-
-    def _goes_on(self, session: str) -> bool:
-        """Whether a stream of this session is still to be fed."""
-        return not self._closed and session not in self._over
-
-    async def _changed(self, feed: _Feed, seen: int) -> None:
-        async with feed.changed:
-            await feed.changed.wait_for(lambda: feed.number > seen or self._closed)
-
-    def check_room(self, topic: Topic, user: str) -> None:
-        """Raises TooManyStreams when one more different page, or one more of this account, would be too many."""
         if topic not in self._feeds and len(self._feeds) >= MAX_TOPICS:
             raise TooManyStreams(f"{MAX_TOPICS} different pages are watched already")
         if self._streams[user] >= MAX_STREAMS_PER_USER:
             raise TooManyStreams(f"you watch {MAX_STREAMS_PER_USER} pages already")
-
-    def _join(self, topic: Topic) -> _Feed:
         feed = self._feeds.setdefault(topic, _Feed())
         feed.listeners += 1
+        self._streams[user] += 1
+        self._sessions[session] += 1
         self._wake.set()
-        return feed
+        return Listener(self, feed, session, Place(lambda: self._give_back(topic, feed, user, session)))
 
-    def _leave(self, topic: Topic, feed: _Feed) -> None:
+    def _give_back(self, topic: Topic, feed: _Feed, user: str, session: str) -> None:
         feed.listeners -= 1
         if not feed.listeners:
             self._feeds.pop(topic, None)
+        _count_down(self._streams, user)
+        _count_down(self._sessions, session)
+
+    def goes_on(self, session: str) -> bool:
+        """Whether a stream of this session is still to be fed."""
+        return not self._closed and session not in self._over
+
+    async def wait_for_news(self, feed: _Feed, seen: int, since: float) -> None:
+        """Returns when there is news, or when the server stops."""
+        async with feed.changed:
+            await feed.changed.wait_for(lambda: feed.has_news(seen, since) or self._closed)
 
     async def _poll_safely(self) -> None:
         try:
             await self._poll()
         except Exception:
-            # A defect in one page's reading must not end live updates for all.
-            log.exception(events.CONSOLE_POLL_FAILED)
+            # A defect must not end live updates for good.
+            self._crashed(LOOP)
 
     async def _poll(self) -> None:
         at = time.monotonic()
@@ -199,16 +216,28 @@ class Live:
         watching = [session for session in self._sessions if session]
         return await self._sessions_ended(watching) if self._sessions_ended and watching else frozenset()
 
-    async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update:
+    async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update | None:
+        """None if a defect was met: that must not keep what is new from those who watch other pages."""
         try:
             return Update(at, snapshot, await topic.load(self._store, snapshot, *topic.args))
         except (BulkNotFound, JobNotFound, QueueNotFound, WorkerNotFound):
             return Update(at, snapshot, gone=True)
         except LeaseforgeError as error:
             return Update(at, snapshot, trouble=str(error))
+        except Exception:
+            self._crashed(topic.loop or LOOP)
+            return None
 
-    async def _tell(self, updates: dict[Topic, Update]) -> None:
+    def _crashed(self, loop: str) -> None:
+        self._pulse.crashed(loop)
+        log.exception(events.CONSOLE_POLL_FAILED)
+
+    async def _tell(self, updates: Mapping[Topic, Update | None]) -> None:
         for topic, update in updates.items():
+            if update is None:
+                continue
+            if topic.loop:
+                self._pulse.beat(topic.loop)
             if (feed := self._feeds.get(topic)) is not None:
                 async with feed.changed:
                     feed.number, feed.update = feed.number + 1, update
@@ -221,6 +250,35 @@ class Live:
         for feed in list(self._feeds.values()):
             async with feed.changed:
                 feed.changed.notify_all()
+
+
+class Listener:
+    """One stream's place among those that listen, held from the moment it was asked for."""
+
+    def __init__(self, live: Live, feed: _Feed, session: str, place: Place) -> None:
+        self._live = live
+        self._feed = feed
+        self._session = session
+        self._place = place
+        self._since = time.monotonic()
+
+    async def updates(self, *, keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
+        """The topic's updates as they come, None when there was none for `keepalive_s`; to be asked for once.
+
+        Ends with the server, and when the session it is for has ended.
+        """
+        feed, seen = self._feed, 0
+        with self._place:
+            while self._live.goes_on(self._session):
+                try:
+                    async with asyncio.timeout(keepalive_s):
+                        await self._live.wait_for_news(feed, seen, self._since)
+                except TimeoutError:
+                    yield None
+                    continue
+                seen = feed.number
+                if feed.update is not None and self._live.goes_on(self._session):
+                    yield feed.update
 
 
 def _count_down(counts: Counter[str], name: str) -> None:

@@ -1,7 +1,7 @@
 """What the application factory mounts: the console under /console, its static files, and `/` leading there."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +12,13 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.response import Redirect
 
+from leaseforge.pulse import Pulse
 from leaseforge.store import Store
 from leaseforge_auth.guards import AUTH, public
 from leaseforge_auth.sessions import Sessions
 from leaseforge_console import errors
 from leaseforge_console.console import Console
-from leaseforge_console.live import Live
+from leaseforge_console.live import Live, Topic
 from leaseforge_console.pages import (
     account,
     api,
@@ -184,12 +185,14 @@ _PAGES = [
 class ConsolePart:
     """The console as a part of the application.
 
-    `live_updates` is a lifespan that polls the given store until `stop` is set. `answer_error` answers, as a page,
-    what no route of the router could: unknown addresses under /console.
+    `live_updates` is a lifespan that polls the given store until `stop` is set, and shows that it lives in `pulse`.
+    `answer_error` answers, as a page, what no route of the router could: unknown addresses under /console.
     """
 
     router: Router
-    live_updates: Callable[[Litestar, Store, Sessions, asyncio.Event], AbstractAsyncContextManager[None]]
+    live_updates: Callable[
+        [Litestar, Store, Sessions, asyncio.Event, Pulse, Sequence[Topic]], AbstractAsyncContextManager[None]
+    ]
     answer_error: Callable[[Request[Any, Any, Any], Exception], Response[Any]]
 
 
@@ -224,9 +227,11 @@ def console_part(settings: ConsoleSettings) -> ConsolePart:
 
 
 @asynccontextmanager
-async def live_updates(app: Litestar, store: Store, sessions: Sessions, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Runs the poller while the application lives."""
-    app.state.live = live_ = Live(store, ended=sessions.ended)
+async def live_updates(
+    app: Litestar, store: Store, sessions: Sessions, stop: asyncio.Event, pulse: Pulse, standing: Sequence[Topic]
+) -> AsyncIterator[None]:
+    """Runs the poller while the application lives. `standing` are topics that are looked after as loops."""
+    app.state.live = live_ = Live(store, ended=sessions.ended, pulse=pulse, standing=standing)
     async with asyncio.TaskGroup() as tasks:
         polling = tasks.create_task(live_.run(stop))
         try:

@@ -15,7 +15,7 @@ import msgspec
 from litestar.response import Stream
 
 from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
-from leaseforge_console.live import Live, Topic, Update
+from leaseforge_console.live import Listener, Live, Topic, Update
 from leaseforge_console.views.snapshot import Snapshot
 
 _PART = "<hx-partial"
@@ -35,17 +35,19 @@ class Watched:
 
 def stream(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> Stream:
     """The response that stays open. Raises TooManyStreams. A header keeps proxies from holding messages back."""
-    live.check_room(watched.topic, identity_of(request).username)
+    listener = live.take(watched.topic, user=identity_of(request).username, session=request.auth)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    content = _messages(request, console, live, watched)
+    content = _messages(request, console, listener, watched)
     return Stream(content, media_type="text/event-stream", headers=headers)
 
 
-async def _messages(request: ConsoleRequest, console: Console, live: Live, watched: Watched) -> AsyncIterator[bytes]:
+async def _messages(
+    request: ConsoleRequest, console: Console, listener: Listener, watched: Watched
+) -> AsyncIterator[bytes]:
     sent: list[str] = []
     started: float | None = None
     yield event(comment="the console's live updates")
-    async for update in live.updates(watched.topic, user=identity_of(request).username, session=request.auth):
+    async for update in listener.updates():
         if update is None:
             yield event(comment="still here")
             continue

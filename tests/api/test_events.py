@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -259,14 +260,41 @@ async def test_fifty_streams_ask_redis_no_more_than_one(
     await eventually(lambda: running.app.state.live.topics == 0, within_s=20)
 
 
-async def test_an_account_has_only_so_many_streams_pages_included(running: Running, bearer: Bearer) -> None:
-    running.app.state.live._streams["viewer"] = MAX_STREAMS_PER_USER
+async def test_of_eighty_streams_opened_at_once_an_account_has_sixty_and_their_places_come_back(
+    running: Running, store: Store, bearer: Bearer
+) -> None:
+    job_id = (await store.run(operations.enqueue(new_job("echo", queue="mail")))).id
+    headers, live = bearer(Role.VIEWER), running.app.state.live
+    opened = [running.listening(headers, query) for query in ("", f"?job={job_id}") for _ in range(40)]
+    listeners = await asyncio.gather(*(one.__aenter__() for one in opened))
+    refused = [one.answer for one in listeners if one.answer.status_code == 503]
 
-    answer = await running.client.get("/api/events", headers=bearer(Role.VIEWER))
+    assert len(refused) == len(opened) - MAX_STREAMS_PER_USER
+    assert live.streams_of("viewer") == MAX_STREAMS_PER_USER
+    assert {answer.json()["type"] for answer in refused} == {"urn:leaseforge:problem:too-many-streams"}
+    assert all("retry-after" in answer.headers for answer in refused)
+    await asyncio.gather(*(one.__aexit__(None, None, None) for one in opened))
+    await eventually(lambda: live.streams_of("viewer") == live.topics == 0, within_s=20)
 
-    assert answer.status_code == 503
-    assert answer.json()["type"] == "urn:leaseforge:problem:too-many-streams"
-    assert "retry-after" in answer.headers
+
+async def test_the_stream_of_a_job_that_has_ended_holds_no_place(
+    running: Running, store: Store, bearer: Bearer
+) -> None:
+    job_id = await kill_job(store, "mail")
+
+    async with running.listening(bearer(Role.VIEWER), f"?job={job_id}") as listener:
+        await listener.hears("end")
+
+    await eventually(lambda: running.app.state.live.streams_of("viewer") == 0, within_s=20)
+
+
+async def test_the_metrics_tell_that_the_loops_behind_the_streams_go_round_though_nobody_listens(
+    running: Running,
+) -> None:
+    page = (await running.client.get("/metrics")).text
+
+    ages = dict(re.findall(r'^leaseforge_loop_age_seconds\{loop="(\w+)"\} (\S+)$', page, re.MULTILINE))
+    assert {"live", "events"} <= ages.keys()
 
 
 async def test_each_role_hears_what_it_may_read(running: Running, bearer: Bearer, admin: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -13,21 +14,25 @@ from leaseforge.store import Store
 from leaseforge_auth import calls, session_calls
 from leaseforge_auth.roles import Role
 from leaseforge_auth.session_calls import public_id
+from leaseforge_console.live import MAX_STREAMS_PER_USER, Live
 from leaseforge_console.stream import event
 from tests.api.support import kill_job
 from tests.console.browsing import Visitor
+from tests.support import eventually
 
 
 class Stream:
     """A stream of updates, read straight from the application while it stays open."""
 
-    def __init__(self, app: Litestar, path: str, cookie: str) -> None:
+    def __init__(self, app: Litestar, path: str, cookie: str, *, is_gone: bool = False) -> None:
         self.status = 0
         self.content_type = ""
         self.text = ""
         self._is_complete = False
         self._news = asyncio.Event()
         self._leave = asyncio.Event()
+        if is_gone:  # before the server has answered
+            self._leave.set()
         self._running = asyncio.create_task(self._run(app, path, cookie))
 
     async def _run(self, app: Litestar, path: str, cookie: str) -> None:
@@ -80,6 +85,13 @@ class Stream:
                 self._news.clear()
                 await self._news.wait()
         return self.text
+
+    async def answered(self) -> None:
+        """Waits until the server has begun to answer."""
+        async with asyncio.timeout(10):
+            while not self.status:
+                self._news.clear()
+                await self._news.wait()
 
     async def ended(self) -> None:
         """Waits until the server has ended it."""
@@ -235,3 +247,30 @@ async def test_whose_session_has_ended_is_asked_once_for_all_tabs(
     assert len(asked) < 10
     for stream in streams:
         await stream.close()
+
+
+async def test_of_eighty_tabs_that_are_opened_at_once_sixty_have_a_stream(
+    operator: Visitor, store: Store, app: Litestar
+) -> None:
+    live: Live = app.state.live
+    streams = [opened(operator, app, f"/console/live/{page}") for page in ("queues", "workers") for _ in range(40)]
+    await asyncio.gather(*(stream.answered() for stream in streams))
+
+    assert Counter(stream.status for stream in streams) == {200: MAX_STREAMS_PER_USER, 503: 80 - MAX_STREAMS_PER_USER}
+    assert live.streams_of("operator") == MAX_STREAMS_PER_USER
+    await asyncio.gather(*(stream.close() for stream in streams))
+    await eventually(lambda: live.streams_of("operator") == live.topics == 0)
+
+
+async def test_who_is_gone_before_the_first_byte_leaves_no_place_taken(
+    operator: Visitor, store: Store, app: Litestar
+) -> None:
+    live: Live = app.state.live
+    cookie = operator.client.cookies["leaseforge"]
+    gone = [Stream(app, "/console/live/queues", cookie, is_gone=True) for _ in range(80)]
+    await asyncio.gather(*(stream.close() for stream in gone))
+
+    await eventually(lambda: live.streams_of("operator") == live.topics == 0)
+    stream = opened(operator, app, "/console/live/queues")
+    await stream.wait_for("event: beat")
+    await stream.close()

@@ -64,12 +64,12 @@ async def watch(
     content: AsyncIterator[bytes]
     if job is None:
         wanted = _wanted(topics, identity)
-        live.check_room(event_feed.topic, identity.username)
-        content = stream_events(event_feed, live, standing, _bearer(request), wanted, last_event_id)
+        listener = live.take(event_feed.topic, user=identity.username)
+        content = stream_events(event_feed, listener, standing, _bearer(request), wanted, last_event_id)
     else:
         followed = await _followed(store, job, topics, identity)
-        live.check_room(topic_of(followed), identity.username)
-        content = follow_job(live, standing, _bearer(request), followed)
+        listener = live.take(topic_of(followed), user=identity.username)
+        content = follow_job(listener, standing, _bearer(request), followed)
     # A header keeps proxies from holding events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(content, media_type="text/event-stream", headers=headers)

@@ -56,13 +56,14 @@ class Accounts:
 
         An unknown name costs as long as a wrong password. Raises TooManyAttempts for a caller (`address`, see
         `addresses.client_address`) that has to wait, TooBusy when too many checks are waiting already. The audited
-        `action` begins once the throttle lets the attempt through: whoever is slowed down cannot fill the trail.
+        `action` of somebody unknown begins once the throttle lets the attempt through: whoever is slowed down cannot
+        fill the trail.
         """
         await self._throttle.charge(username, address)
         account = None
         if USERNAME.fullmatch(username):
             account = await self._store.run(calls.read_account(username))
-        if action is not None:
+        if action is not None and not action.has_begun:
             # A name nobody has is not written down: people type their password there.
             action.known(account.username if account else "")
             await action.begin()

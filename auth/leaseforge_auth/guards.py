@@ -13,9 +13,10 @@ PUBLIC = "public"
 ANY_IDENTITY = "any_identity"
 AUTH = "auth"
 AUDIT = "audit"
-"""The word the audit trail has for what a route does; every route that changes something but enqueues has one."""
-AUDIT_BY_ROUTE = "audit_by_route"
-"""The route itself says when its action begins, because it cannot be told before who is asking."""
+"""The word the audit trail has for what a route does; every route that changes something but enqueues has one.
+
+Of a public route the route itself says when its action begins: before, it cannot be told who is asking.
+"""
 LOGGED_IN = "logged_in"
 """For what concerns a person's own way in: an API token, which was made to do a few things, is refused."""
 PASSIVE = "passive"

@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 from litestar import Request
 from litestar.enums import ScopeType
+from litestar.exceptions import HTTPException
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
@@ -117,17 +118,19 @@ async def _admit(
     request: Request[Any, Any, Any], identity: Identity, opt: Mapping[str, Any], *, checks_form: bool = False
 ) -> None:
     """Lets a known caller go on to the route, or refuses; the audit trail hears of both."""
-    is_audited = guards.AUDIT in opt
+    is_audited, reason = guards.AUDIT in opt, ""
     try:
         if checks_form:
             csrf.check_token(await _sent_form_token(request), identity.csrf_token)
         _check_permission(identity, opt)
-    except AuthError:
+        if is_audited:
+            reason = await audit.reason_of(request)
+    except (AuthError, HTTPException):  # the latter: a body that is too large, or that ends too early
         if is_audited:
             await audit.action_of(request).begin(identity)
         raise
-    if is_audited and not opt.get(guards.AUDIT_BY_ROUTE):
-        await audit.action_of(request).begin(identity, reason=await audit.reason_of(request))
+    if is_audited:
+        await audit.action_of(request).begin(identity, reason=reason)
 
 
 def _check_permission(identity: Identity, opt: Mapping[str, Any]) -> None:

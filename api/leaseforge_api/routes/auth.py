@@ -31,7 +31,7 @@ from leaseforge_auth.users import Users
     status_code=200,
     dto=JsonBody[LoginRequest],
     security=[{}],
-    **public(audit="login", audit_by_route=True),
+    **public(audit="login"),
 )
 async def login(
     data: JSONBody[LoginRequest],
@@ -96,7 +96,7 @@ async def refresh(
     summary="Change your password",
     status_code=200,
     dto=JsonBody[PasswordRequest],
-    **any_identity(audit="password.change", audit_by_route=True, logged_in=True),
+    **any_identity(audit="password.change", logged_in=True),
 )
 async def change_password(
     data: JSONBody[PasswordRequest],

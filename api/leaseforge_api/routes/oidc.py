@@ -47,7 +47,7 @@ async def start(
     summary="Finish single sign-on",
     status_code=SEE_OTHER,
     security=[{}],
-    **public(audit="login.sso", audit_by_route=True),
+    **public(audit="login.sso"),
 )
 async def finish(
     request: Request[Any, Any, Any],
@@ -74,7 +74,7 @@ async def finish(
     status_code=200,
     dto=JsonBody[ExchangeRequest],
     security=[{}],
-    **public(audit="login.sso", audit_by_route=True),
+    **public(audit="login.sso"),
 )
 async def exchange(
     data: JSONBody[ExchangeRequest],

@@ -50,7 +50,7 @@ async def show_account(
     return await _show(request, console, store, accounts, users, sessions, api_tokens)
 
 
-@post("/account/password", **any_identity(audit="password.change", audit_by_route=True))
+@post("/account/password", **any_identity(audit="password.change"))
 async def change_password(
     request: ConsoleRequest,
     console: NamedDependency[Console],

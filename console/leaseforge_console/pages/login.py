@@ -124,7 +124,7 @@ async def show_login(
     return console.lone(request, "pages/login.html", replace(page, undone=bool(undone)))
 
 
-@post("/login", **public(audit="login", audit_by_route=True))
+@post("/login", **public(audit="login"))
 async def log_in(
     request: ConsoleRequest,
     console: NamedDependency[Console],

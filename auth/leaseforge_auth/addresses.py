@@ -2,15 +2,16 @@
 
 import ipaddress
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from litestar import Request
+if TYPE_CHECKING:
+    from litestar import Request  # commands that read the server's settings do without the web framework
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 UNKNOWN = "unknown"
 
 
-def request_address(request: Request[Any, Any, Any], trusted: Sequence[Network]) -> str:
+def request_address(request: "Request[Any, Any, Any]", trusted: Sequence[Network]) -> str:
     """Where this request really came from."""
     peer = request.client.host if request.client else None
     return client_address(peer, request.headers.getall("x-forwarded-for", []), trusted)
@@ -42,6 +43,17 @@ def is_trusted_proxy(peer: str, trusted: Sequence[Network]) -> bool:
     """Whether what this peer says about the request in its headers is believed."""
     address = _parse(peer)
     return address is not None and _is_trusted(address, trusted)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a Host header means this machine: localhost or a loopback address, with or without a port."""
+    name = host[1 : host.find("]")] if host.startswith("[") else host.rpartition(":")[0] or host
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -1,10 +1,11 @@
 """The session cookie: its name, when it may be set at all, and its attributes."""
 
 import hashlib
-import ipaddress
 from dataclasses import dataclass
 
 from litestar.datastructures import Cookie
+
+from leaseforge_auth.addresses import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,3 @@ def session_cookie(*, is_secure: bool, root_path: str, max_age_s: int) -> Sessio
     if root_path:
         name += f"-{hashlib.sha256(root_path.encode()).hexdigest()[:8]}"
     return SessionCookie(name, is_secure, max_age_s)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a Host header means this machine: localhost or a loopback address, with or without a port."""
-    name = host[1 : host.find("]")] if host.startswith("[") else host.rpartition(":")[0] or host
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.settings import flag, seconds, setting, whole
 from leaseforge_auth.accounts import USERNAME, DeclaredAccount
-from leaseforge_auth.addresses import Network
-from leaseforge_auth.cookies import is_loopback
+from leaseforge_auth.addresses import Network, is_loopback
 from leaseforge_auth.passwords import is_encoded_hash, length_problem
 from leaseforge_auth.roles import Role
 

@@ -4,31 +4,36 @@ Producers use `Client` or `AsyncClient`; task authors `task` and `Context`. Ever
 package is for the worker, the API and the console.
 """
 
-from leaseforge.answers import Answer
-from leaseforge.client import AsyncClient, Client
-from leaseforge.context import Context
-from leaseforge.enqueueing import Enqueued
-from leaseforge.errors import (
-    AttemptEnded,
-    BadInput,
-    FieldProblem,
-    IdempotencyConflict,
-    InvalidTransition,
-    JobNotFound,
-    LeaseforgeError,
-    PayloadTooLarge,
-    QueueNotFound,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-    StoreUnsuitable,
-    TooManyFollowUps,
-)
-from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
-from leaseforge.middleware import Middleware
-from leaseforge.queues import QueueInfo
-from leaseforge.requests import new_job
-from leaseforge.tasks import PermanentFailure, Registry, task
+from typing import TYPE_CHECKING
+
+from leaseforge.on_demand import attributes
+
+if TYPE_CHECKING:
+    from leaseforge.answers import Answer
+    from leaseforge.client import AsyncClient, Client
+    from leaseforge.context import Context
+    from leaseforge.enqueueing import Enqueued
+    from leaseforge.errors import (
+        AttemptEnded,
+        BadInput,
+        FieldProblem,
+        IdempotencyConflict,
+        InvalidTransition,
+        JobNotFound,
+        LeaseforgeError,
+        PayloadTooLarge,
+        QueueNotFound,
+        StoreError,
+        StoreFull,
+        StoreUnavailable,
+        StoreUnsuitable,
+        TooManyFollowUps,
+    )
+    from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
+    from leaseforge.middleware import Middleware
+    from leaseforge.queues import QueueInfo
+    from leaseforge.requests import new_job
+    from leaseforge.tasks import PermanentFailure, Registry, task
 
 __all__ = [
     "Answer",
@@ -62,3 +67,38 @@ __all__ = [
     "new_job",
     "task",
 ]
+
+_HOMES = {
+    "Answer": "answers",
+    "AsyncClient": "client",
+    "AttemptEnded": "errors",
+    "Backoff": "jobs",
+    "BadInput": "errors",
+    "Client": "client",
+    "Context": "context",
+    "Enqueued": "enqueueing",
+    "FieldProblem": "errors",
+    "IdempotencyConflict": "errors",
+    "InvalidTransition": "errors",
+    "Job": "jobs",
+    "JobNotFound": "errors",
+    "JobState": "jobs",
+    "LeaseforgeError": "errors",
+    "Middleware": "middleware",
+    "NewJob": "jobs",
+    "Options": "jobs",
+    "PayloadTooLarge": "errors",
+    "PermanentFailure": "tasks",
+    "QueueInfo": "queues",
+    "QueueNotFound": "errors",
+    "Registry": "tasks",
+    "StoreError": "errors",
+    "StoreFull": "errors",
+    "StoreUnavailable": "errors",
+    "StoreUnsuitable": "errors",
+    "TooManyFollowUps": "errors",
+    "new_job": "requests",
+    "task": "tasks",
+}
+if not TYPE_CHECKING:  # or type checkers would believe in any name
+    __getattr__ = attributes(__name__, _HOMES)

@@ -3,7 +3,8 @@
 import pytest
 
 from leaseforge_auth import csrf
-from leaseforge_auth.cookies import is_loopback, session_cookie
+from leaseforge_auth.addresses import is_loopback
+from leaseforge_auth.cookies import session_cookie
 from leaseforge_auth.errors import CrossSiteRequest
 
 

@@ -23,13 +23,25 @@ def test_help_lists_every_command_without_importing_any(capsys: pytest.CaptureFi
     assert all(f"\n  {name} " in listed for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", ["version", "login", "enqueue", "jobs", "queues", "dlq", "loadgen"])
-def test_a_light_command_does_not_load_the_web_framework(name: str) -> None:
-    arguments = ["version"] if name == "version" else [name, "--help"]
+WEB = ("litestar", "uvicorn", "jinja2")
+ENGINE = ("redis", "structlog")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--help"], WEB + ENGINE),
+        (["version"], WEB + ENGINE),
+        *(([name, "--help"], WEB + ENGINE) for name in ("login", "enqueue", "jobs", "queues", "dlq", "loadgen")),
+        *(([name, "--help"], WEB) for name in ("users", "audit", "dev", "worker")),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_command_loads_nothing_heavy_that_it_does_not_use(arguments: list[str], unwanted: tuple[str, ...]) -> None:
     script = (
         "import sys\nfrom leaseforge_cli.main import main\n"
         f"try: main({arguments})\n"
-        "finally: print([name for name in ('litestar', 'uvicorn', 'jinja2') if name in sys.modules])\n"
+        f"finally: print([name for name in {unwanted} if name in sys.modules])\n"
     )
 
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)

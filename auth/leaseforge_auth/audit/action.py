@@ -2,11 +2,10 @@
 
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
-from litestar import Request
 
 from leaseforge import events
 from leaseforge.errors import StoreError
@@ -14,6 +13,9 @@ from leaseforge.texts import cut
 from leaseforge_auth.audit.entries import MAX_DETAIL_BYTES, MAX_REASON, MAX_TARGET, Entry, Result, Step, encode
 from leaseforge_auth.audit.trail import AuditTrail
 from leaseforge_auth.identity import Identity
+
+if TYPE_CHECKING:
+    from litestar import Request  # commands write to the trail without the web framework
 
 SCOPE_KEY = "leaseforge.audit"
 
@@ -92,13 +94,13 @@ class Action:
         return True
 
 
-def action_of(request: Request[Any, Any, Any]) -> Action:
+def action_of(request: "Request[Any, Any, Any]") -> Action:
     """The audited action of a request, for its route to add facts to."""
     action: Action = request.scope[SCOPE_KEY]  # type: ignore[literal-required]  # scopes are open to additions
     return action
 
 
-def action_behind(request: Request[Any, Any, Any]) -> Action | None:
+def action_behind(request: "Request[Any, Any, Any]") -> Action | None:
     """The audited action of a request as far as the trail knows of it; None for one that is not audited."""
     action: Action | None = request.scope.get(SCOPE_KEY)  # type: ignore[assignment]  # scopes are open to additions
     return action if action is not None and action.has_begun else None
@@ -121,7 +123,7 @@ def new_action(
     return Action(trail, entry)
 
 
-async def reason_of(request: Request[Any, Any, Any]) -> str:
+async def reason_of(request: "Request[Any, Any, Any]") -> str:
     """The reason the request gives: `reason` in its JSON, its form, or (of a DELETE) its query; '' without one."""
     if request.method == "DELETE":
         return request.query_params.get("reason", "")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpcore
 import msgspec
 
-from leaseforge_auth.cookies import is_loopback
+from leaseforge_auth.addresses import is_loopback
 from leaseforge_auth.oidc.errors import SsoMisconfigured, SsoUnavailable
 
 TIMEOUT_S = 5.0

@@ -8,7 +8,7 @@ import msgspec
 
 from leaseforge.errors import FieldProblem, SettingsError
 from leaseforge.settings import flag, setting
-from leaseforge_auth.cookies import is_loopback
+from leaseforge_auth.addresses import is_loopback
 from leaseforge_auth.roles import Role
 
 CALLBACK_PATH = "/api/auth/oidc/callback"

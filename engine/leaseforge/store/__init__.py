@@ -1,6 +1,15 @@
 """The only door to Redis: opens connections, carries out calls and plans, checks a server before it is used."""
 
-from leaseforge.store.asynchronous import Store, connect
-from leaseforge.store.synchronous import SyncStore, connect_sync
+from typing import TYPE_CHECKING
+
+from leaseforge.on_demand import attributes
+
+if TYPE_CHECKING:
+    from leaseforge.store.asynchronous import Store, connect
+    from leaseforge.store.synchronous import SyncStore, connect_sync
 
 __all__ = ["Store", "SyncStore", "connect", "connect_sync"]
+
+_HOMES = {"Store": "asynchronous", "SyncStore": "synchronous", "connect": "asynchronous", "connect_sync": "synchronous"}
+if not TYPE_CHECKING:  # or type checkers would believe in any name
+    __getattr__ = attributes(__name__, _HOMES)

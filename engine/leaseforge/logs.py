@@ -3,6 +3,7 @@
 Lines of libraries that use Python's own logging (uvicorn among them) come out in the same shape.
 """
 
+import json
 import logging
 import os
 import re
@@ -161,9 +162,17 @@ def _named_logger(*names: str) -> _Output:
 
 def _rendering(is_text: bool) -> Sequence[Processor]:
     if not is_text:
-        return [structlog.processors.JSONRenderer()]
+        return [_as_json]
     colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return [_tame, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
+
+
+_json = json.JSONEncoder().encode
+"""One encoder for all lines: structlog's renderer makes one for each. What `redact` leaves is plain."""
+
+
+def _as_json(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
+    return _json(event)
 
 
 # Values of fields are escaped by the renderer; a traceback is not, and what it ends with may come from a payload.

@@ -148,6 +148,20 @@ def test_tokens_are_known_by_their_look(secret: str) -> None:
     assert redacted_text(f"a request with {secret} in it") == f"a request with {MASK} in it"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEARER abcdefgh1234",
+        "Basic YWRhOmFkYTEyMzQ=",
+        "ba\u017fic YWRhOmFkYTEyMzQ=",
+        "REDIS://ada:secret@host",
+        "LF_0123456789ABCDEF_abcdefghijklmnopqrstuvwxyz",
+    ],
+)
+def test_secrets_in_a_text_are_found_in_any_case(text: str) -> None:
+    assert MASK in redacted_text(text)
+
+
 def test_what_is_no_secret_stays() -> None:
     text = "job 0190-af of queue mail: https://jobs.example.com/console/jobs?x=1 answered 503, see ada@example.com"
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
+from leaseforge.texts import UNSEEN
 from leaseforge_auth.masking import is_json, is_secret
 
 MASK = "••••••"
@@ -28,7 +29,7 @@ _SECRET_TEXT = re.compile(
     r"""(?i)((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s{0,4}[:=]\s{0,4})"""
     r"""("[^"]*"?|'[^']*'?|[^\s&,;]+)"""
 )
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+_UNSAFE = re.compile(f"[{UNSEEN}]")
 """Controls, and characters that hide or reorder others: shown as escapes, so that what is read is what was sent."""
 
 
@@ -71,7 +72,12 @@ def _shown(content: bytes, content_type: str, *, reveal: bool) -> Shown:
 
 def visible(text: str) -> str:
     """Replaces characters that cannot be seen, or that change the order of others, by their escapes."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As JSON has it, where one character beyond the first 65,536 is two."""
+    return json.dumps(found[0])[1:-1] if found[0] > "\uffff" else f"\\u{ord(found[0]):04x}"
 
 
 def masked_words(text: str) -> tuple[str, int]:

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from e2e.console import Console
-from e2e.producing import dead_job, enqueue
+from e2e.producing import dead_job
 from e2e.product import Product
+from tests.support.planting import planted
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -26,7 +27,7 @@ HOSTILE = [
 @pytest.mark.usefixtures("worker")
 def test_names_and_texts_of_jobs_do_nothing(visit: Callable[..., Console], product: Product) -> None:
     for text in HOSTILE:
-        enqueue(product, "hostile", type=text[:30], payload={text: [text]}, tags=[text[:16]])
+        product.store.run(planted({text: [text]}, queue="hostile", type=text[:30], tags=(text[:16],)))
     shouting = dead_job(product, "hostile", payload={"message": "".join(HOSTILE)[:200]})
     console = visit(width=360)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from e2e.console import Console
-from e2e.producing import dead_job, enqueue
+from e2e.producing import dead_job
 from e2e.product import Product
 from leaseforge import bulk, exchanges
 from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOrder, BulkState
@@ -16,6 +16,7 @@ from leaseforge.jobs import JobState
 from leaseforge.workers import WorkerState
 from tests.api.support import worker_report
 from tests.support import eventually_sync
+from tests.support.planting import planted
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -37,9 +38,9 @@ _NOT_OURS = "main script, main img, main iframe, main [onerror], main [onload], 
 def furnish(product: Product) -> list[str]:
     """Jobs, a worker and an operation with these texts wherever a text may be; the pages that show them."""
     for number, text in enumerate(HOSTILE):
-        told: dict[str, Any] = {"type": text, "payload": {text: [text], "password": text}, "tags": [text[:16]]}
-        enqueue(product, "hostile-waiting", unique_key=text, **told)
-        enqueue(product, "hostile-later", delay_ms=3_600_000 + number, **told)
+        told: dict[str, Any] = {"payload": {text: [text], "password": text}, "type": text, "tags": (text[:16],)}
+        product.store.run(planted(queue="hostile-waiting", unique_key=text, **told))
+        product.store.run(planted(queue="hostile-later", delay_ms=3_600_000 + number, **told))
     shout = "".join(HOSTILE)[:400]
     dead = dead_job(product, "hostile", payload={"message": shout, "password": shout})
     heard: dict[str, Any] = {"types": tuple(HOSTILE), "version": "<b>1</b>", "state": WorkerState.QUIET}

@@ -13,6 +13,7 @@ from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem, PayloadTooLarge
 from leaseforge.jobs import Backoff, NewJob, Options
 from leaseforge.queues import queue_name_problem
+from leaseforge.texts import unseen
 from leaseforge.trace_context import is_traceparent, is_tracestate
 
 JSON = "application/json"
@@ -85,7 +86,7 @@ def checked(job: NewJob) -> NewJob:
 
 def check_operation(operation: str) -> None:
     """Refuses an operation's id that a record cannot keep; raises BadInput."""
-    problems = list(_text("operation", operation, limits.MAX_OPERATION_BYTES))
+    problems = list(_name("operation", operation, limits.MAX_OPERATION_BYTES))
     if problems:
         raise BadInput(problems)
 
@@ -152,19 +153,19 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
         yield FieldProblem("queue", message)
     if not isinstance(job.payload, bytes):
         yield FieldProblem("payload", "must be bytes")
-    yield from _text("type", job.type, limits.MAX_TYPE_BYTES)
-    yield from _text("content_type", job.content_type, limits.MAX_CONTENT_TYPE_BYTES)
+    yield from _name("type", job.type, limits.MAX_TYPE_BYTES)
+    yield from _name("content_type", job.content_type, limits.MAX_CONTENT_TYPE_BYTES)
     yield from _whole("priority", job.priority, limits.MIN_PRIORITY, limits.MAX_PRIORITY)
     yield from _whole("delay_ms", job.delay_ms, 0, limits.MAX_DELAY_MS)
     if job.at is not None:
         yield from _instant(job)
     if job.idempotency_key is not None:
-        yield from _text("idempotency_key", job.idempotency_key, limits.MAX_KEY_BYTES)
+        yield from _key("idempotency_key", job.idempotency_key, limits.MAX_KEY_BYTES)
     if job.unique_key is not None:
-        yield from _text("unique_key", job.unique_key, limits.MAX_KEY_BYTES)
+        yield from _name("unique_key", job.unique_key, limits.MAX_KEY_BYTES)
         yield from _whole("unique_ttl_ms", job.unique_ttl_ms, 1000, limits.MAX_UNIQUE_TTL_MS)
     if job.created_by is not None:
-        yield from _text("created_by", job.created_by, limits.MAX_KEY_BYTES)
+        yield from _name("created_by", job.created_by, limits.MAX_KEY_BYTES)
     if job.traceparent is not None and not is_traceparent(job.traceparent):
         yield FieldProblem("traceparent", "must be a W3C traceparent")
     if job.tracestate is not None and not is_tracestate(job.tracestate):
@@ -176,7 +177,7 @@ def _problems(job: NewJob) -> Iterator[FieldProblem]:
     if len(job.tags) > limits.MAX_TAGS:
         yield FieldProblem("tags", f"must be at most {limits.MAX_TAGS}")
     for tag in job.tags[: limits.MAX_TAGS]:
-        yield from _text("tags", tag, limits.MAX_TAG_BYTES)
+        yield from _name("tags", tag, limits.MAX_TAG_BYTES)
 
 
 def _options(options: Options) -> Iterator[FieldProblem]:
@@ -209,6 +210,21 @@ def _whole(field: str, value: object, low: int, high: int) -> Iterator[FieldProb
         yield FieldProblem(field, f"must be a whole number from {low:,} to {high:,}")
 
 
+def _name(field: str, value: object, most: int) -> Iterator[FieldProblem]:
+    """Of what operators read and decide by: nothing in it may be hidden from them."""
+    problems = list(_text(field, value, most))
+    yield from problems
+    if not problems and (sign := unseen(str(value))):
+        yield FieldProblem(field, f"must not hold U+{ord(sign):04X}: names are of characters that can be seen")
+
+
+def _key(field: str, value: object, most: int) -> Iterator[FieldProblem]:
+    """Of what only programs compare."""
+    yield from _text(field, value, most)
+    if isinstance(value, str) and _CONTROL.search(value):
+        yield FieldProblem(field, "must not hold control characters")
+
+
 def _text(field: str, value: object, most: int) -> Iterator[FieldProblem]:
     if not isinstance(value, str) or not value:
         yield FieldProblem(field, "must be text and not empty")
@@ -220,5 +236,3 @@ def _text(field: str, value: object, most: int) -> Iterator[FieldProblem]:
         return
     if size > most:
         yield FieldProblem(field, f"must be at most {most} bytes")
-    if _CONTROL.search(value):
-        yield FieldProblem(field, "must not hold control characters")

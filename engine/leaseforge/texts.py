@@ -1,4 +1,19 @@
-"""Text cut to a number of bytes."""
+"""Texts: cut to a number of bytes, and searched for what a reader would not see in them."""
+
+import re
+import unicodedata
+
+UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""For a class of characters: controls but tab and line feed, what turns a line around or breaks it, and what has no
+shape (Unicode's default ignorable code points, without the selectors of emoji)."""
+
+_SUSPECT = re.compile(f"[\t\n\ufe00-\ufe0f{UNSEEN}]")
+_SKINS = range(0x1F3FB, 0x1F400)
+_VIRAMA = 9
 
 
 def cut(text: str, most: int, *, keep_end: bool = False) -> str:
@@ -10,3 +25,34 @@ def cut(text: str, most: int, *, keep_end: bool = False) -> str:
     room = most - len(mark)
     kept = mark + raw[len(raw) - room :] if keep_end else raw[:room] + mark
     return kept.decode("utf-8", "ignore")
+
+
+def unseen(name: str) -> str | None:
+    """The first character of a name that nobody sees, or that turns others around; None where all are seen.
+
+    What joins or parts letters, and what emoji are made of, counts as seen where writing needs it, and nowhere else.
+    """
+    if name.isascii() and name.isprintable():
+        return None
+    for found in _SUSPECT.finditer(name):
+        at = found.start()
+        if not _is_needed(found[0], before=name[at - 1 : at] or " ", after=name[at + 1 : at + 2] or " "):
+            return found[0]
+    return None
+
+
+def _is_needed(sign: str, *, before: str, after: str) -> bool:
+    match sign:
+        case "\u200c":  # parts two letters that would join
+            are_arabic = unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
+            return are_arabic or unicodedata.combining(before) == _VIRAMA
+        case "\u200d":  # joins two letters, or two emoji into one
+            is_emoji = _is_symbol(before) or before == "\ufe0f" or ord(before) in _SKINS
+            return (is_emoji and _is_symbol(after)) or unicodedata.combining(before) == _VIRAMA
+        case "\ufe0f":  # has a symbol drawn in colour, or a digit as a key
+            return _is_symbol(before) or after == "\u20e3"
+    return False
+
+
+def _is_symbol(character: str) -> bool:
+    return unicodedata.category(character) == "So"

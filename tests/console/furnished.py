@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from leaseforge import attempts, exchanges, operations
 from leaseforge.answers import Answer
 from leaseforge.exchanges import Outcome
-from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge.trace_context import is_tracestate
 from leaseforge.workers import WorkerState
@@ -22,6 +21,7 @@ from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
 from tests.api.support import NUMBERS, RUN_ID, settle, worker_report
 from tests.console.browsing import Visitor
+from tests.support.planting import planted
 
 MOST_PAGES = 400
 MOST_JOBS = 14
@@ -52,18 +52,19 @@ class Texts:
 async def furnish(store: Store, texts: Texts = Texts()) -> None:
     """Jobs in every state, queues that run and are paused, workers, people with sessions."""
 
-    def job(queue: str, number: int = 0, **fields: Any) -> Any:
-        return new_job(
-            texts.type,
+    async def add(queue: str, number: int = 0, **fields: Any) -> None:
+        job = planted(
             texts.payload,
+            type=texts.type,
             queue=queue,
-            tags=[texts.tag] if texts.tag else [],
+            tags=(texts.tag,) if texts.tag else (),
             unique_key=f"{texts.unique_key}{queue}{number}"[:200],
             created_by=texts.producer,
             traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             tracestate=texts.tracestate if is_tracestate(texts.tracestate) else None,
             **fields,
         )
+        await store.run(job)
 
     endings: list[tuple[str, dict[str, Any]]] = [
         ("dead", {"outcome": Outcome.FAIL, "max_attempts": 1}),
@@ -72,7 +73,7 @@ async def furnish(store: Store, texts: Texts = Texts()) -> None:
         ("running", {}),
     ]
     for queue, settlement in endings:
-        await store.run(operations.enqueue(job(queue)))
+        await add(queue)
         call = exchanges.exchange(queue, run_id=RUN_ID, number=next(NUMBERS), lease_ms=600_000, want=1)
         [claimed] = (await store.run(call)).claimed
         told = attempts.progress(queue, claimed.id, claimed.token, percent=50, note=texts.progress)
@@ -84,10 +85,10 @@ async def furnish(store: Store, texts: Texts = Texts()) -> None:
             failure = {"error_kind": texts.error_kind, "error_message": texts.error, "traceback": texts.error}
             await settle(store, claimed, outcome, **(failure if outcome is Outcome.FAIL else {}), **settlement)
     for number in range(2):
-        await store.run(operations.enqueue(job("ready", number)))
-        await store.run(operations.enqueue(job("scheduled", number, delay_ms=3_600_000)))
-    await store.run(operations.enqueue(job("swept")))
-    await store.run(operations.enqueue(job("held")))
+        await add("ready", number)
+        await add("scheduled", number, delay_ms=3_600_000)
+    await add("swept")
+    await add("held")
     await store.run(operations.pause("held"))
     for name, state in ((texts.worker_id, WorkerState.RUNNING), (f"{texts.worker_id}2", WorkerState.QUIET)):
         report = replace(

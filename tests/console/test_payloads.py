@@ -91,6 +91,7 @@ def test_bytes_are_shown_in_hex() -> None:
 def test_characters_that_hide_or_reorder_others_are_told() -> None:
     assert visible("\u202egnp.exe") == "\\u202egnp.exe"
     assert visible("a\x00\x1b[31m\u200b") == "a\\u0000\\u001b[31m\\u200b"
+    assert visible("a\u00ad\U000e0041") == "a\\u00ad\\udb40\\udc41"
     assert visible("line\n\ttabbed") == "line\n\ttabbed"
 
 

@@ -26,8 +26,8 @@ priorities = st.one_of(
 )
 
 
-LETTERS = "aZ0 .:{}\"'\\%\u00a0\u00e9\u0301\u202e\u2028\u4e2d\uffff\U0001f600\U0010ffff"
-"""One to four bytes each, quotes, braces, and what turns, joins or breaks lines."""
+LETTERS = "aZ0 .:{}\"'\\%\u00a0\u00e9\u0301\u05d0\u4e2d\uffff\U0001f600\U0010ffff"
+"""One to four bytes each, quotes, braces, and what is written from right to left."""
 
 
 @pytest.fixture(scope="module")
@@ -91,16 +91,19 @@ def test_payloads_and_results_come_back_byte_for_byte(lines: Any, payloads: list
 @few
 @given(
     type=st.text(LETTERS, min_size=1, max_size=30),
-    key=st.text(LETTERS, min_size=1, max_size=30),
+    key=st.text(LETTERS + "\u202e\u2028\x85", min_size=1, max_size=30),
+    producer=st.text(LETTERS, min_size=1, max_size=30),
     tags=st.lists(st.text(LETTERS, min_size=1, max_size=15), max_size=5),
 )
-def test_text_of_any_script_comes_back_as_it_was(lines: Any, type: str, key: str, tags: list[str]) -> None:
+def test_text_of_any_script_comes_back_as_it_was(
+    lines: Any, type: str, key: str, producer: str, tags: list[str]
+) -> None:
     line: LiveQueue = lines()
 
-    job_id = line.add(type, tags=tags, idempotency_key=key, created_by=key)
+    job_id = line.add(type, tags=tags, idempotency_key=key, created_by=producer)
 
     job, claimed = line.job(job_id), line.claim_one()
-    assert (job.type, job.tags, job.created_by) == (type, tuple(tags), key)
+    assert (job.type, job.tags, job.created_by) == (type, tuple(tags), producer)
     assert (claimed.type, claimed.tags) == (type, tuple(tags))
 
 

@@ -17,6 +17,15 @@ SOON = datetime.now(UTC) + timedelta(hours=1)
 TRACEPARENT = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
 
 
+WRITTEN = (
+    "\U0001f469\U0001f3fd\u200d\u2695\ufe0f \U0001f3f3\ufe0f\u200d\U0001f308 1\ufe0f\u20e3",  # emoji
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+    "\u0d15\u0d4d\u200d \u0915\u094d\u200c\u0937",  # Malayalam, Hindi
+    "\u05d0\u05d1 \u0623\u0628 \u0e01\u0e34 \uac00 \u4e2d e\u0301",
+)
+"""What joins and parts letters and emoji where people write it."""
+
+
 @dataclass
 class Order:
     number: int
@@ -81,7 +90,10 @@ def test_a_job_gets_an_id_of_its_own() -> None:
         {"content_type": "text/plain; charset=utf-8"},
         {"traceparent": TRACEPARENT},
         {"created_by": "ops@example.com"},
+        {"idempotency_key": "\u202e\x85\u200b"},  # no person reads it
         {"type": "😀" * 32},
+        *({"type": text} for text in WRITTEN),
+        {"tags": WRITTEN},
     ],
     ids=of_kind,
 )
@@ -92,6 +104,19 @@ def test_what_is_within_its_bounds_is_accepted(fields: dict[str, Any]) -> None:
 
 
 NEVER = object()
+UNSEEN = (
+    *("a\x85b", "\x9b31m", "a\u2028b", "a\u2029"),  # controls, ends of lines
+    *("\u202egnp.exe", "\u2066a", "a\u200f", "\u061ca"),  # what turns others around
+    *("pay\u200bment", "\ufeffa", "a\u00adb", "a\u2060b", "\u3164", "a\u034fb", "a\U000e0041"),  # without a shape
+    *(
+        "a\u200db",
+        "\u200d",
+        "b\u200c",
+        "\u043e\u200d\u043f",
+        "\u4e2d\u200c\u6587",
+        "a\ufe0f",
+    ),  # where nothing is joined
+)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +141,9 @@ NEVER = object()
         *(("content_type", text) for text in ("text\r\nx", "x" * 65, 7)),
         *(("traceparent", text) for text in ("", "00-zz", TRACEPARENT.upper(), TRACEPARENT + "-x", 7)),
         *(("created_by", text) for text in ("", "a\x00b", "x" * 257)),
+        *(("type", text) for text in UNSEEN),
+        *(("tags", ["seen", text]) for text in UNSEEN),
+        *((field, "a\u200bb") for field in ("unique_key", "created_by", "content_type")),
         ("payload", float("nan")),
         ("payload", {"deep": [{"er": (1, float("-inf"))}]}),
         ("payload", {"text": "\ud800"}),

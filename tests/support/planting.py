@@ -1,0 +1,18 @@
+"""Jobs whose names no producer may give any more: earlier releases took them, and pages must still show them."""
+
+from dataclasses import replace
+from typing import Any
+
+from leaseforge.calls import Plan
+from leaseforge.enqueueing import store_jobs
+from leaseforge.requests import new_job
+
+_NAMES = ("type", "tags", "unique_key", "created_by")
+
+
+def planted(payload: Any = None, **fields: Any) -> Plan[str]:
+    """Stores a job without a look at its names; its id."""
+    names = {name: fields.pop(name) for name in _NAMES if name in fields}
+    job = replace(new_job("work", payload, **fields), **names)
+    yield from store_jobs(job.queue, [job])
+    return job.id

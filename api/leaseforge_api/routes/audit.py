@@ -1,7 +1,7 @@
 """The audit trail: who did what, and how it ended."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from litestar import Router, get
@@ -12,6 +12,7 @@ from litestar.response import Stream
 from leaseforge.store import Store
 from leaseforge_api.schemas.audit import AuditPage
 from leaseforge_api.schemas.pages import Asked
+from leaseforge_api.schemas.values import unix_ms
 from leaseforge_auth.audit.entries import Result
 from leaseforge_auth.audit.lines import FILE_NAME, MEDIA_TYPE, as_line, audited
 from leaseforge_auth.audit.search import Filter, export, search
@@ -32,7 +33,7 @@ async def wanted(
     until: Annotated[datetime | None, QueryParameter(description="Begun before this instant.")] = None,
 ) -> Filter:
     """What of the trail is asked for."""
-    return Filter(user, action, target, result, _ms(since), _ms(until))
+    return Filter(user, action, target, result, unix_ms(since), unix_ms(until))
 
 
 @get("/", summary="List audited actions", **permission(Permission.AUDIT_READ))
@@ -55,13 +56,6 @@ async def as_lines(store: NamedDependency[Store], actions: NamedDependency[Filte
 async def _lines(store: Store, actions: Filter) -> AsyncIterator[bytes]:
     async for row in export(store, actions):
         yield as_line(row)
-
-
-def _ms(at: datetime | None) -> int | None:
-    """Unix ms; a time without a zone is UTC, as all times of this API."""
-    if at is None:
-        return None
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 router = Router(

@@ -9,12 +9,22 @@ from litestar.params import JSONBody
 
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.schemas.auth import LoginAnswer, LoginMethods, LoginRequest, Me, PasswordRequest, SsoMethod, user
+from leaseforge_api.schemas.auth import (
+    LoginAnswer,
+    LoginMethods,
+    LoginRequest,
+    Me,
+    PasswordRequest,
+    SsoMethod,
+    login_answer,
+    user,
+)
 from leaseforge_api.schemas.values import instant_of
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.api_tokens import ApiTokens, Shown
 from leaseforge_auth.audit.action import action_of
+from leaseforge_auth.calls import Account
 from leaseforge_auth.errors import NotAuthenticated
 from leaseforge_auth.guards import any_identity, public
 from leaseforge_auth.identity import Identity
@@ -51,9 +61,7 @@ async def login(
             else "; passwords are for emergencies only here: log in by single sign-on"
         )
         raise NotAuthenticated(f"the username or the password is wrong{only}")
-    issued = tokens.issue(account)
-    identity = Identity(account.username, account.roles, permissions_of(account.roles), "token")
-    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+    return logged_in(account, tokens)
 
 
 @get("/config", summary="List login methods", sync_to_thread=False, security=[{}], **public())
@@ -87,8 +95,7 @@ async def refresh(
     tokens: NamedDependency[AccessTokens],
 ) -> LoginAnswer:
     """Trades the token that was shown for a new one, until 7 days after its login; the old one ends."""
-    issued = await tokens.refresh(request.auth, now_s=time.time())
-    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+    return login_answer(await tokens.refresh(request.auth, now_s=time.time()), identity)
 
 
 @post(
@@ -113,9 +120,7 @@ async def change_password(
     )
     if account is None:
         raise BadInput([FieldProblem("current", "is not your password")])
-    fresh = await users.set_own_password(account, data.new)
-    issued = tokens.issue(fresh)
-    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+    return logged_in(await users.set_own_password(account, data.new), tokens)
 
 
 @post("/logout", summary="Log out", status_code=204, **any_identity(audit="logout"))
@@ -129,6 +134,12 @@ async def logout(
         await api_tokens.revoke(request.auth.id, owner=None)
     else:
         await tokens.revoke(request.auth, now_s=time.time())
+
+
+def logged_in(account: Account, tokens: AccessTokens) -> LoginAnswer:
+    """Hands an access token out to somebody who has shown who they are."""
+    identity = Identity(account.username, account.roles, permissions_of(account.roles), "token")
+    return login_answer(tokens.issue(account), identity)
 
 
 router = Router("/auth", route_handlers=[login, login_methods, me, refresh, change_password, logout], tags=["auth"])

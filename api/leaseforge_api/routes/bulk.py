@@ -72,8 +72,7 @@ async def create(
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[BulkOperationShown]:
     """Bulk operations of the last 7 days, the newest first."""
     found = await store.run(bulk.operations(offset=page.offset, limit=page.limit))
-    items = [operation_shown(operation) for operation in found.items]
-    return Listed(items, found.total, page.next(count=page.limit, total=found.total))
+    return page.listed([operation_shown(operation) for operation in found.items], found.total)
 
 
 @get("/{operation_id:str}", summary="Show a bulk operation", **permission(Permission.JOBS_READ))

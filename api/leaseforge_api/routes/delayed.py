@@ -1,5 +1,7 @@
 """Jobs that wait for their time: a start their producer chose, or the end of a backoff."""
 
+import uuid
+
 import structlog
 from litestar import Router, delete, get, post
 from litestar.di import NamedDependency, Provide
@@ -11,9 +13,9 @@ from leaseforge.jobs import JobState
 from leaseforge.searching import search
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.routes.job_actions import acted_on, operation_id
+from leaseforge_api.one_job import ONE_JOB, OneJob
 from leaseforge_api.schemas.job import JobShown
-from leaseforge_api.schemas.jobs import ActionRequest, IdempotencyKey
+from leaseforge_api.schemas.jobs import ActionRequest
 from leaseforge_api.schemas.lists import JobPage, job_page, waiting_filter
 from leaseforge_api.schemas.pages import Asked
 from leaseforge_auth.guards import permission
@@ -45,26 +47,16 @@ async def index(
     dto=JsonBody[ActionRequest],
     **permission(Permission.DELAYED_WRITE, audit="job.promote"),
 )
-async def promote(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[ActionRequest | None] = None,
-) -> JobShown:
+async def promote(job: NamedDependency[OneJob], data: JSONBody[ActionRequest | None] = None) -> JobShown:
     """Lets a scheduled or retrying job run now, behind what is ready at its priority already."""
-    operation = operation_id("promote", identity, job_id, idempotency_key)
-    shown = await acted_on(job_id, operations.promote(job_id, operation=operation), store, identity)
-    log.info(events.JOB_PROMOTED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown
+    return await job.acted_on("promote", operations.promote, events.JOB_PROMOTED, data)
 
 
 @delete("/{job_id:str}", summary="Cancel a delayed job", **permission(Permission.DELAYED_WRITE, audit="job.cancel"))
 async def cancel(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Cancels a scheduled or retrying job; it is kept as cancelled for a while."""
-    operation = operation_id("cancel", identity, job_id, None)
-    await store.run(operations.cancel(job_id, operation=operation, only=DELAYED))
+    await store.run(operations.cancel(job_id, operation=uuid.uuid4().hex, only=DELAYED))
     log.info(events.JOB_CANCEL_ASKED, job_id=job_id, user=identity.username)
 
 
-router = Router("/delayed", route_handlers=[index, promote, cancel], tags=["delayed"])
+router = Router("/delayed", route_handlers=[index, promote, cancel], dependencies=ONE_JOB, tags=["delayed"])

@@ -1,11 +1,11 @@
 """Dead letters: jobs that failed for good, by themselves and by kind of error."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import structlog
 from litestar import Request, Router, delete, get, post
 from litestar.di import NamedDependency, Provide
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody
 from msgspec import UNSET
 
 from leaseforge import events, operations, reads
@@ -14,12 +14,13 @@ from leaseforge.jobs import JobState
 from leaseforge.searching import search
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
+from leaseforge_api.one_job import ONE_JOB, OneJob
 from leaseforge_api.routes.job_actions import retried
 from leaseforge_api.schemas.dlq import DeadGroupShown, PurgeDeadRequest, dead_group_shown
 from leaseforge_api.schemas.job import JobShown
-from leaseforge_api.schemas.jobs import IdempotencyKey, RetryRequest
+from leaseforge_api.schemas.jobs import RetryRequest
 from leaseforge_api.schemas.lists import DeadPage, dead_filter, dead_page
-from leaseforge_api.schemas.pages import Asked, Listed
+from leaseforge_api.schemas.pages import Asked, Listed, OfQueue
 from leaseforge_api.schemas.queues import PurgeAnswer
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.guards import permission
@@ -41,14 +42,13 @@ async def index(
 async def groups(
     store: NamedDependency[Store],
     page: NamedDependency[Asked],
-    queue: Annotated[str | None, QueryParameter(description="Of this queue; all queues if left out.")] = None,
+    queue: OfQueue = None,
 ) -> Listed[DeadGroupShown]:
     """Dead jobs by kind of error, the largest group first; sizes change while pages are read."""
     if queue is not None:
         await store.run(reads.queue(queue))
     found = await store.run(reads.groups(queue, offset=page.offset, limit=page.limit))
-    items = [dead_group_shown(group) for group in found.items]
-    return Listed(items, found.total, page.next(count=page.limit, total=found.total))
+    return page.listed([dead_group_shown(group) for group in found.items], found.total)
 
 
 @post(
@@ -58,15 +58,9 @@ async def groups(
     dto=JsonBody[RetryRequest],
     **permission(Permission.DLQ_WRITE, audit="dlq.retry"),
 )
-async def retry(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[RetryRequest | None] = None,
-) -> JobShown:
+async def retry(job: NamedDependency[OneJob], data: JSONBody[RetryRequest | None] = None) -> JobShown:
     """Gives a dead job back to its queue with a fresh budget; the same key again changes nothing."""
-    return await retried(job_id, store, identity, idempotency_key, data)
+    return await retried(job, data)
 
 
 @delete("/{job_id:str}", summary="Delete a dead job", **permission(Permission.DLQ_WRITE, audit="dlq.delete"))
@@ -87,7 +81,7 @@ async def purge(
     store: NamedDependency[Store],
     identity: NamedDependency[Identity],
     request: Request[Any, Any, Any],
-    queue: Annotated[str | None, QueryParameter(description="Of this queue; all queues if left out.")] = None,
+    queue: OfQueue = None,
     data: JSONBody[PurgeDeadRequest | None] = None,
 ) -> PurgeAnswer:
     """Removes dead jobs: those that had died at the moment the caller was shown (`frozen`), or until now."""
@@ -106,4 +100,4 @@ async def purge(
     return PurgeAnswer(removed)
 
 
-router = Router("/dlq", route_handlers=[index, groups, retry, remove, purge], tags=["dlq"])
+router = Router("/dlq", route_handlers=[index, groups, retry, remove, purge], dependencies=ONE_JOB, tags=["dlq"])

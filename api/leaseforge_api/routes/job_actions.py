@@ -1,22 +1,20 @@
 """What operators do to one job: retry, requeue, cancel, reveal, delete."""
 
-import uuid
+from functools import partial
 
 import structlog
 from litestar import Router, delete, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from leaseforge import events, operations, reads
-from leaseforge.answers import Answer
-from leaseforge.calls import Plan
-from leaseforge.errors import JobNotFound
 from leaseforge.json_depth import check_depth
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.schemas.job import JobShown, revealed_contents, shown_to
-from leaseforge_api.schemas.jobs import ActionRequest, IdempotencyKey, RetryRequest, Revealed, RevealRequest
+from leaseforge_api.one_job import ONE_JOB, OneJob
+from leaseforge_api.schemas.job import JobShown, revealed_contents
+from leaseforge_api.schemas.jobs import ActionRequest, RetryRequest, Revealed, RevealRequest
 from leaseforge_auth.guards import permission
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.permissions import Permission
@@ -31,43 +29,17 @@ log = structlog.get_logger()
     dto=JsonBody[RetryRequest],
     **permission(Permission.JOBS_WRITE, audit="job.retry"),
 )
-async def retry(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[RetryRequest | None] = None,
-) -> JobShown:
+async def retry(job: NamedDependency[OneJob], data: JSONBody[RetryRequest | None] = None) -> JobShown:
     """Gives a dead job back to its queue with a fresh budget; the same key again changes nothing."""
-    return await retried(job_id, store, identity, idempotency_key, data)
+    return await retried(job, data)
 
 
-async def retried(
-    job_id: str, store: Store, identity: Identity, idempotency_key: str | None, data: RetryRequest | None
-) -> JobShown:
-    """Retries a dead job as the caller asked; the job after it."""
-    asked = data or RetryRequest()
-    payload = None if asked.payload is UNSET else bytes(asked.payload)
+async def retried(job: OneJob, asked: RetryRequest | None) -> JobShown:
+    """Retries a dead job, with another payload where the caller sent one; the job after it."""
+    payload = None if asked is None or asked.payload is UNSET else bytes(asked.payload)
     if payload is not None:
         check_depth(payload, "payload")
-    operation = operation_id("retry", identity, job_id, idempotency_key)
-    shown = await acted_on(job_id, operations.retry(job_id, operation=operation, payload=payload), store, identity)
-    log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username, reason=asked.reason)
-    return shown
-
-
-async def acted_on(job_id: str, action: Plan[Answer], store: Store, identity: Identity) -> JobShown:
-    """Carries out an action on a job; the job after it.
-
-    One that somebody else has removed since is told as it was before, with the status `gone`: the action was done.
-    Raises JobNotFound, and what the action raises.
-    """
-    before = await store.run(reads.job(job_id))
-    await store.run(action)
-    try:
-        return shown_to(identity, await store.run(reads.job(job_id)))
-    except JobNotFound:
-        return structs.replace(shown_to(identity, before), status="gone")
+    return await job.acted_on("retry", partial(operations.retry, payload=payload), events.JOB_REPLAYED, asked)
 
 
 @post(
@@ -77,18 +49,9 @@ async def acted_on(job_id: str, action: Plan[Answer], store: Store, identity: Id
     dto=JsonBody[ActionRequest],
     **permission(Permission.JOBS_WRITE, audit="job.requeue"),
 )
-async def requeue(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[ActionRequest | None] = None,
-) -> JobShown:
+async def requeue(job: NamedDependency[OneJob], data: JSONBody[ActionRequest | None] = None) -> JobShown:
     """Lets a completed, cancelled or dead job run once more; its result is cleared."""
-    operation = operation_id("requeue", identity, job_id, idempotency_key)
-    shown = await acted_on(job_id, operations.requeue(job_id, operation=operation), store, identity)
-    log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown
+    return await job.acted_on("requeue", operations.requeue, events.JOB_REPLAYED, data)
 
 
 @post(
@@ -98,18 +61,9 @@ async def requeue(
     dto=JsonBody[ActionRequest],
     **permission(Permission.JOBS_WRITE, audit="job.cancel"),
 )
-async def cancel(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-    data: JSONBody[ActionRequest | None] = None,
-) -> JobShown:
+async def cancel(job: NamedDependency[OneJob], data: JSONBody[ActionRequest | None] = None) -> JobShown:
     """Cancels a job that waits, at once; one that runs is asked to stop and shows `cancel_requested` until it has."""
-    operation = operation_id("cancel", identity, job_id, idempotency_key)
-    shown = await acted_on(job_id, operations.cancel(job_id, operation=operation), store, identity)
-    log.info(events.JOB_CANCEL_ASKED, job_id=job_id, user=identity.username, reason=data.reason if data else None)
-    return shown
+    return await job.acted_on("cancel", operations.cancel, events.JOB_CANCEL_ASKED, data)
 
 
 @post(
@@ -127,22 +81,8 @@ async def reveal(job_id: FromPath[str], data: JSONBody[RevealRequest], store: Na
 @delete("/{job_id:str}", summary="Delete a job", **permission(Permission.JOBS_WRITE, audit="job.delete"))
 async def remove(job_id: FromPath[str], store: NamedDependency[Store], identity: NamedDependency[Identity]) -> None:
     """Removes a job with its history; one that is running is refused."""
-    await removed(job_id, store, identity)
-
-
-async def removed(job_id: str, store: Store, identity: Identity) -> None:
-    """Deletes a job for this caller."""
     await store.run(operations.delete(job_id))
     log.info(events.JOB_DELETED, job_id=job_id, user=identity.username)
 
 
-def operation_id(verb: str, identity: Identity, job_id: str, idempotency_key: str | None) -> str:
-    """The id under which the engine does this once: of the caller's key, or a new one.
-
-    A caller's key counts for this caller, job and verb only, so it needs no bound but its length.
-    """
-    key = f"{verb}\0{identity.username}\0{job_id}\0{idempotency_key}" if idempotency_key else uuid.uuid4().hex
-    return uuid.uuid5(uuid.NAMESPACE_OID, key).hex
-
-
-router = Router("/jobs", route_handlers=[retry, requeue, cancel, reveal, remove], tags=["jobs"])
+router = Router("/jobs", route_handlers=[retry, requeue, cancel, reveal, remove], dependencies=ONE_JOB, tags=["jobs"])

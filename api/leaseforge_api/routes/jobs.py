@@ -90,8 +90,7 @@ async def log_lines(
     """What the job's attempts logged, oldest first; the last 200 lines are kept."""
     job = await readable(job_id, store, identity)
     lines = await store.run(reads.log(job.queue, job.id))
-    items = [log_line_shown(line) for line in lines[page.offset : page.offset + page.limit]]
-    return Listed(items, len(lines), page.next(count=len(items), total=len(lines)))
+    return page.listed([log_line_shown(line) for line in page.part_of(lines)], len(lines))
 
 
 async def readable(job_id: str, store: Store, identity: Identity) -> Job:

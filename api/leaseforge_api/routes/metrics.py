@@ -1,7 +1,7 @@
 """Charts: what went through, and how long jobs of each type waited and ran."""
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from litestar import Router, get
@@ -13,14 +13,13 @@ from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.statistics import Step
 from leaseforge.store import Store
 from leaseforge_api.schemas.metrics import ThroughputShown, TypeShown, point_shown, type_shown
-from leaseforge_api.schemas.pages import Asked, Listed
+from leaseforge_api.schemas.pages import Asked, Listed, OfQueue
+from leaseforge_api.schemas.values import unix_s
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 
 _DEFAULT_S = 900
 _DAY_S = 86_400
-
-Queue = Annotated[str | None, QueryParameter(description="Of this queue; all queues together if left out.")]
 
 
 @get("/throughput", summary="Show throughput", **permission(Permission.METRICS_READ))
@@ -33,12 +32,12 @@ async def throughput(
     step: Annotated[
         Step | None, QueryParameter(description="Seconds a point spans; left out, the finest with at most 312 points.")
     ] = None,
-    queue: Queue = None,
+    queue: OfQueue = None,
 ) -> ThroughputShown:
     """What happened between two instants. Points of 10 s are kept for 2 h, of 5 min for 26 h, of 1 h for 8 days."""
     now_s = time.time()
-    to_s = now_s if to_at is None else _seconds(to_at)
-    from_s = to_s - _DEFAULT_S if from_at is None else _seconds(from_at)
+    to_s = now_s if to_at is None else unix_s(to_at)
+    from_s = to_s - _DEFAULT_S if from_at is None else unix_s(from_at)
     if from_s >= to_s:
         raise BadInput([FieldProblem("from", "must be before `to`, which is now if it is left out")])
     if queue is not None:
@@ -58,20 +57,14 @@ async def types(
     seconds: Annotated[
         int, QueryParameter(ge=1, le=_DAY_S, description="Over about the last so many seconds, a day at most.")
     ] = _DEFAULT_S,
-    queue: Queue = None,
+    queue: OfQueue = None,
 ) -> Listed[TypeShown]:
     """Job types by name. Each queue tells its first 100 types apart and counts the rest as `other`."""
     if queue is not None:
         await store.run(reads.queue(queue))
     names = [queue] if queue is not None else await store.run(reads.queue_names())
     shapes = statistics.added_up([await store.run(statistics.shapes(name, seconds=seconds)) for name in names])
-    items = [type_shown(shape) for shape in shapes[page.offset : page.offset + page.limit]]
-    return Listed(items, len(shapes), page.next(count=len(items), total=len(shapes)))
-
-
-def _seconds(at: datetime) -> float:
-    """Unix time; a time without a zone is UTC, as all times of this API."""
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return page.listed([type_shown(shape) for shape in page.part_of(shapes)], len(shapes))
 
 
 router = Router("/metrics", route_handlers=[throughput, types], tags=["metrics"])

@@ -11,15 +11,14 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.response import Redirect
 
 from leaseforge_api.bodies import JsonBody
-from leaseforge_api.schemas.auth import ExchangeRequest, LoginAnswer, user
+from leaseforge_api.routes.auth import logged_in
+from leaseforge_api.schemas.auth import ExchangeRequest, LoginAnswer
 from leaseforge_auth.access import AccessTokens
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.guards import public
-from leaseforge_auth.identity import Identity
 from leaseforge_auth.oidc.errors import SsoLost
 from leaseforge_auth.oidc.settings import CALLBACK_PATH, LOGIN_PATH
 from leaseforge_auth.oidc.sso import SingleSignOn
-from leaseforge_auth.roles import permissions_of
 from leaseforge_auth.sessions import Sessions
 
 SEE_OTHER: Final = 303
@@ -83,10 +82,7 @@ async def exchange(
     tokens: NamedDependency[AccessTokens],
 ) -> LoginAnswer:
     """Exchanges the one-time code of a login for an access token, once and within a minute."""
-    account = await sso.exchange(data.code, action=action_of(request))
-    issued = tokens.issue(account)
-    identity = Identity(account.username, account.roles, permissions_of(account.roles), "token")
-    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))
+    return logged_in(await sso.exchange(data.code, action=action_of(request)), tokens)
 
 
 def is_for_people(request: Request[Any, Any, Any]) -> bool:

@@ -29,10 +29,9 @@ log = structlog.get_logger()
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Queue]:
     """All queues by name."""
     infos = await store.run(reads.queues())
-    shown = infos[page.offset : page.offset + page.limit]
+    shown = page.part_of(infos)
     rates = await store.run(statistics.rates([info.name for info in shown]))
-    items = [queue(info, rate) for info, rate in zip(shown, rates, strict=True)]
-    return Listed(items, len(infos), page.next(count=len(items), total=len(infos)))
+    return page.listed([queue(info, rate) for info, rate in zip(shown, rates, strict=True)], len(infos))
 
 
 @get("/{name:str}", summary="Show a queue", **permission(Permission.QUEUES_READ))
@@ -55,8 +54,7 @@ async def jobs(
     """
     await store.run(reads.queue(name))
     found = await store.run(reads.jobs(name, in_state, offset=page.offset, limit=page.limit))
-    items = [job_shown(job, with_payload=False, in_list=True) for job in found.items]
-    return Listed(items, found.total, page.next(count=len(items), total=found.total))
+    return page.listed([job_shown(job, with_payload=False, in_list=True) for job in found.items], found.total)
 
 
 @patch(

@@ -21,8 +21,8 @@ from leaseforge.searching import search
 from leaseforge.store import Store
 from leaseforge_api.bodies import JsonBody, read_json
 from leaseforge_api.coalescing import Coalescing
+from leaseforge_api.one_job import ONE_JOB, OneJob
 from leaseforge_api.problems import MEDIA_TYPE, problem_of
-from leaseforge_api.routes.job_actions import operation_id
 from leaseforge_api.routes.jobs import readable, trace_of
 from leaseforge_api.schemas.jobs import IdempotencyKey, job_from
 from leaseforge_api.schemas.taskforge import TaskForgeEnqueue, TaskForgeJob, taskforge_job
@@ -107,17 +107,10 @@ async def dead(
     status_code=200,
     **permission(Permission.DLQ_WRITE, audit="dlq.retry"),
 )
-async def retry(
-    job_id: FromPath[str],
-    store: NamedDependency[Store],
-    identity: NamedDependency[Identity],
-    idempotency_key: IdempotencyKey = None,
-) -> TaskForgeJob:
+async def retry(job: NamedDependency[OneJob]) -> TaskForgeJob:
     """Gives a dead job back to its queue with a fresh budget; 409 if it is not dead."""
-    operation = operation_id("retry", identity, job_id, idempotency_key)
-    await store.run(operations.retry(job_id, operation=operation))
-    log.info(events.JOB_REPLAYED, job_id=job_id, user=identity.username)
-    return taskforge_job(await store.run(reads.job(job_id)), identity)
+    await job.act("retry", operations.retry, events.JOB_REPLAYED)
+    return taskforge_job(await job.store.run(reads.job(job.id)), job.identity)
 
 
 def _dead(limit: int) -> Plan[list[Job]]:
@@ -130,6 +123,7 @@ def _dead(limit: int) -> Plan[list[Job]]:
 router = Router(
     "/",
     route_handlers=[enqueue, show, dead, retry],
+    dependencies=ONE_JOB,
     exception_handlers={Exception: answer_error},
     opt={AUTH: "bearer"},
     tags=["taskforge"],

@@ -36,7 +36,7 @@ async def index(
         raise NotPermitted(Permission.TOKENS_READ)
     owner = None if of == "*" else of or identity.username
     found, total = await api_tokens.listed(owner, offset=page.offset, limit=page.limit)
-    return Listed([token(one) for one in found], total, page.next(count=page.limit, total=total))
+    return page.listed([token(one) for one in found], total)
 
 
 @post(

@@ -28,7 +28,7 @@ ByWriters = Request[Identity, Any, Any]
 async def index(users: NamedDependency[Users], page: NamedDependency[Asked]) -> Listed[Account]:
     """All accounts by name."""
     found, total = await users.listed(offset=page.offset, limit=page.limit)
-    return Listed([account(info) for info in found], total, page.next(count=len(found), total=total))
+    return page.listed([account(info) for info in found], total)
 
 
 @post(

@@ -24,8 +24,7 @@ log = structlog.get_logger()
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Worker]:
     """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
     found = await store.run(reads.workers(offset=page.offset, limit=page.limit))
-    items = [worker(info) for info in found.items]
-    return Listed(items, found.total, page.next(count=page.limit, total=found.total))
+    return page.listed([worker(info) for info in found.items], found.total)
 
 
 @get("/{worker_id:str}", summary="Show a worker", **permission(Permission.WORKERS_READ))

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from leaseforge_api.schemas.values import Instant
+from leaseforge_auth.access import IssuedToken
 from leaseforge_auth.identity import Identity
 from leaseforge_auth.passwords import MAX_PASSWORD_BYTES
 
@@ -73,3 +74,8 @@ class ExchangeRequest(Struct, frozen=True, forbid_unknown_fields=True):
 def user(identity: Identity) -> User:
     """An identity as answers show it."""
     return User(identity.username, [*identity.roles], sorted(identity.permissions))
+
+
+def login_answer(issued: IssuedToken, identity: Identity) -> LoginAnswer:
+    """A token that was just handed out, as answers show it."""
+    return LoginAnswer(issued.token, "Bearer", issued.expires_in_s, user(identity))

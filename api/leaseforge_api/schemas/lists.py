@@ -1,17 +1,18 @@
 """Lists of jobs over queues and states: what may be asked for, and how a page is answered."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from litestar.params import QueryParameter
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from leaseforge import limits
 from leaseforge.filters import ALL_STATES, Filter
 from leaseforge.jobs import JobState
 from leaseforge.searching import Found
 from leaseforge_api.schemas.job import JobShown, job_shown
-from leaseforge_api.schemas.pages import Asked
+from leaseforge_api.schemas.pages import Asked, OfQueue
+from leaseforge_api.schemas.values import unix_ms
 
 
 class JobPage(Struct, frozen=True):
@@ -34,18 +35,12 @@ class Moment(Struct, frozen=True, forbid_unknown_fields=True):
     as_of_ms: Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class DeadPage(Struct, frozen=True):
+class DeadPage(JobPage, frozen=True, kw_only=True):
     """One page of dead jobs, as of the moment `frozen`; the rest as in other lists of jobs."""
 
-    items: list[JobShown]
-    total: int | None
-    next: str | None
     frozen: Moment
-    searched: int | UnsetType = UNSET
-    of: int | UnsetType | None = UNSET
 
 
-Queue = Annotated[str | None, QueryParameter(description="Of this queue; all queues if left out.")]
 States = Annotated[
     list[JobState] | None,
     QueryParameter(name="state", max_items=len(ALL_STATES), description="In one of these states."),
@@ -70,7 +65,7 @@ FinishedUntil = Annotated[datetime | None, QueryParameter(description="Ended bef
 
 
 async def waiting_filter(
-    queue: Queue = None,
+    queue: OfQueue = None,
     type: Type = None,
     tag: Tag = None,
     created_by: CreatedBy = None,
@@ -90,13 +85,13 @@ async def waiting_filter(
         operation=operation,
         priority_from=priority_from,
         priority_to=priority_to,
-        created_from=_ms(created_since),
-        created_before=_ms(created_until),
+        created_from=unix_ms(created_since),
+        created_before=unix_ms(created_until),
     )
 
 
 async def job_filter(
-    queue: Queue = None,
+    queue: OfQueue = None,
     in_states: States = None,
     group: Group = None,
     type: Type = None,
@@ -124,15 +119,15 @@ async def job_filter(
         operation=operation,
         priority_from=priority_from,
         priority_to=priority_to,
-        created_from=_ms(created_since),
-        created_before=_ms(created_until),
-        finished_from=_ms(finished_since),
-        finished_before=_ms(finished_until),
+        created_from=unix_ms(created_since),
+        created_before=unix_ms(created_until),
+        finished_from=unix_ms(finished_since),
+        finished_before=unix_ms(finished_until),
     )
 
 
 async def dead_filter(
-    queue: Queue = None,
+    queue: OfQueue = None,
     group: Group = None,
     type: Type = None,
     tag: Tag = None,
@@ -152,14 +147,15 @@ async def dead_filter(
         created_by=created_by,
         error=error,
         operation=operation,
-        finished_from=_ms(finished_since),
-        finished_before=_ms(finished_until),
+        finished_from=unix_ms(finished_since),
+        finished_before=unix_ms(finished_until),
     )
 
 
 def job_page(found: Found, page: Asked, *, hides_size: bool = False) -> JobPage:
     """A page of a search as answers show it."""
-    items, following = _items(found), _next(found, page)
+    items = [job_shown(job, with_payload=False, in_list=True) for job in found.items]
+    following = None if found.next is None else page.at(found.next)
     if found.total is not None:
         return JobPage(items, found.total, following)
     return JobPage(items, None, following, found.searched, None if hides_size else found.of)
@@ -167,22 +163,4 @@ def job_page(found: Found, page: Asked, *, hides_size: bool = False) -> JobPage:
 
 def dead_page(found: Found, page: Asked) -> DeadPage:
     """The same of dead jobs."""
-    items, following, moment = _items(found), _next(found, page), Moment(found.as_of_ms)
-    if found.total is not None:
-        return DeadPage(items, found.total, following, moment)
-    return DeadPage(items, None, following, moment, found.searched, found.of)
-
-
-def _items(found: Found) -> list[JobShown]:
-    return [job_shown(job, with_payload=False, in_list=True) for job in found.items]
-
-
-def _next(found: Found, page: Asked) -> str | None:
-    return None if found.next is None else page.at(found.next)
-
-
-def _ms(at: datetime | None) -> int | None:
-    """Unix ms; a time without a zone is UTC, as all times of this API."""
-    if at is None:
-        return None
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return DeadPage(**structs.asdict(job_page(found, page)), frozen=Moment(found.as_of_ms))

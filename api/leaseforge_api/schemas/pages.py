@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 Limit = Annotated[int, QueryParameter(ge=1, le=limits.MAX_PAGE, description="How many items a page holds at most.")]
 Cursor = Annotated[str | None, QueryParameter(max_length=384, description="`next` of the page before.")]
+OfQueue = Annotated[str | None, QueryParameter(description="Of this queue; all queues if left out.")]
 DEFAULT_LIMIT = 50
 PURPOSE = "leaseforge cursor"
 _MAC_BYTES = 16
@@ -48,10 +49,14 @@ class Asked:
         """How many items stand before the page, in lists whose places are numbers."""
         return int(self.place or 0)
 
-    def next(self, *, count: int, total: int) -> str | None:
-        """The cursor of the page that follows `count` items of this one; None behind the last."""
-        following = self.offset + count
-        return None if count == 0 or following >= total else self.at(following)
+    def part_of(self, everything: Sequence[T]) -> Sequence[T]:
+        """The page's items, of a list that was read whole."""
+        return everything[self.offset : self.offset + self.limit]
+
+    def listed(self, items: Sequence[T], total: int) -> Listed[T]:
+        """The answer: the page's items, fewer than `limit` also where some went while they were read."""
+        following = self.offset + self.limit
+        return Listed([*items], total, self.at(following) if following < total else None)
 
     def at(self, place: int | str) -> str:
         """The cursor of the page that starts there."""

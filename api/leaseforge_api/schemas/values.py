@@ -41,3 +41,13 @@ Reason = Annotated[
 def instant_of(unix_s: float) -> Instant:
     """A Unix time as answers write it."""
     return instant(datetime.fromtimestamp(unix_s, UTC))
+
+
+def unix_s(at: datetime) -> float:
+    """An instant somebody asked for as Unix time; without a zone it is UTC, as all times of this API."""
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def unix_ms(at: datetime | None) -> int | None:
+    """The same in milliseconds, for filters that need not be set."""
+    return None if at is None else round(unix_s(at) * 1000)

@@ -65,7 +65,7 @@ def nested(depth: int) -> str:
         ({"tags": [1]}, "tags[0]", "str"),
         ({"type": ""}, "type", "empty"),
         ({"type": "a" * 129}, "type", "128"),
-        ({"type": "a\nb"}, "type", "control"),
+        ({"type": "a\nb"}, "type", "must not hold U+000A"),
         ({"type": 7}, "type", "str"),
         ({"colour": "blue"}, "colour", "known field"),
         ({"id": "7"}, "id", "known field"),

@@ -1,5 +1,6 @@
 """Filters of lists that people keep under names of their own. They live beside the account and go with it."""
 
+import itertools
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +20,12 @@ MAX_QUERY = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SavedView:
-    """A filter with a name. `query` is the part of an address behind the `?`; `saved_at_ms` is Redis time."""
+    """A filter with a name. `query` is the part of an address behind the `?`."""
 
     id: str
     list: str
     name: str
     query: str
-    saved_at_ms: int
 
 
 async def views_of(store: Store, username: str) -> tuple[SavedView, ...]:
@@ -38,7 +38,7 @@ async def save_view(store: Store, username: str, *, list_name: str, name: str, q
     name = checked_name(name)
     if len(query) > MAX_QUERY or not query.isprintable():
         raise BadInput([FieldProblem("query", f"must be {MAX_QUERY:,} printable characters at most")])
-    view = SavedView(secrets.token_hex(8), list_name, name, query, 0)
+    view = SavedView(secrets.token_hex(8), list_name, name, query)
     match await store.run(keep_view(username, view)):
         case Answer.NOT_FOUND:
             raise UserNotFound(username)
@@ -79,9 +79,10 @@ def read_views(username: str) -> Call[tuple[SavedView, ...]]:
     """The views of an account, by list and name."""
 
     def read(raw: Sequence[bytes]) -> tuple[SavedView, ...]:
-        rows = [[value.decode("utf-8", "replace") for value in raw[i : i + 5]] for i in range(0, len(raw), 5)]
-        found = [SavedView(view_id, of, name, query, int(at or 0)) for view_id, at, of, name, query in rows]
-        return tuple(sorted(found, key=lambda view: (view.list, view.name.lower(), view.name)))
+        rows = [[value.decode("utf-8", "replace") for value in raw[i : i + 4]] for i in range(0, len(raw), 4)]
+        return tuple(
+            sorted(itertools.starmap(SavedView, rows), key=lambda view: (view.list, view.name.lower(), view.name))
+        )
 
     return Call(SCRIPTS.load("view_list"), keys.named(views=keys.views_of(username)), (), read)
 

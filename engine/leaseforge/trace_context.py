@@ -28,11 +28,6 @@ class TraceContext(NamedTuple):
         """The trace as 32 hex digits."""
         return self.traceparent[3:35]
 
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the caller records this trace."""
-        return bool(int(self.traceparent[53:55], 16) & _SAMPLED)
-
 
 def is_traceparent(text: object) -> TypeGuard[str]:
     """Whether `text` is a traceparent in the form of version 00."""

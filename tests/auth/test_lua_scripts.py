@@ -31,7 +31,7 @@ CALLS: list[Call[Any]] = [
     calls.account_info("ada"),
     calls.note_login("ada"),
     saved_views.read_views("ada"),
-    saved_views.keep_view("ada", saved_views.SavedView("0", "jobs", "mine", "queue=mail", 0)),
+    saved_views.keep_view("ada", saved_views.SavedView("0", "jobs", "mine", "queue=mail")),
     saved_views.change_name("ada", "0", "ours"),
     saved_views.drop_view("ada", "0"),
     session_calls.open_session("id", username="ada", epoch=1, idle_ms=1000),

@@ -28,9 +28,9 @@ async def kept(store: Store, username: str = "operator") -> list[tuple[str, str,
 
 async def test_the_view_that_is_open_is_marked_and_not_offered_again() -> None:
     saved = [
-        SavedView("1", "jobs", "mine", "queue=mail", 1),
-        SavedView("2", "dead", "theirs", "queue=mail", 1),
-        SavedView("3", "a list of tomorrow", "unknown", "x=y", 1),
+        SavedView("1", "jobs", "mine", "queue=mail"),
+        SavedView("2", "dead", "theirs", "queue=mail"),
+        SavedView("3", "a list of tomorrow", "unknown", "x=y"),
     ]
 
     here = list_tools.tools(JobList.JOBS, Asked(queue="mail", place="3"), saved)

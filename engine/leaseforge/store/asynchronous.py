@@ -14,6 +14,7 @@ from leaseforge.store.address import Address, parse_address
 from leaseforge.store.checks import check_confirmed, check_report, layout_call
 from leaseforge.store.clients import ASYNCIO, Client, open_client
 from leaseforge.store.faults import CLIENT_ERRORS, is_retryable, translate
+from leaseforge.store.kept import MOST, KeptConnections
 from leaseforge.store.pacing import pauses
 from leaseforge.store.recent import Recent
 from leaseforge.store.server import Ask, ServerReport, read_report
@@ -38,11 +39,12 @@ class Store:
         self.timeout_s = timeout_s
         self._recent = Recent()
         self._nodes: dict[Address, Client] = {}
-        # One more than can be asked for at a time: the pool refuses where this waits.
+        # More than can be asked for at a time: the pool refuses where this waits.
         self._slots = asyncio.Semaphore(connections)
-        self._connections = connections + 1
+        self._connections = connections + MOST + 1
         # No time-outs of the client's own: on Python 3.11 they swallow a cancellation that comes while it sends.
         self._client = open_client(ASYNCIO, address, timeout_s=None, connections=self._connections)
+        self._kept = None if address.kind == "cluster" else KeptConnections(self._client)
         self._waiting: Client | None = None
 
     @overload
@@ -190,10 +192,11 @@ class Store:
     async def _send(self, call: Call[Any]) -> Any:
         command = call.command()
         async with self._slots, asyncio.timeout(self.timeout_s):
+            execute = self._client.execute_command if self._kept is None else self._kept.execute
             try:
-                return await self._client.evalsha(call.script.sha, *command)
+                return await execute("EVALSHA", call.script.sha, *command)
             except NoScriptError:
-                return await self._client.eval(call.script.text, *command)
+                return await execute("EVAL", call.script.text, *command)
 
     async def _pipeline(self, calls: Sequence[Call[T]]) -> list[T]:
         pipeline = self._client.pipeline(transaction=False)

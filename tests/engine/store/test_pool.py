@@ -10,6 +10,7 @@ import pytest
 from leaseforge import limits, operations, reads
 from leaseforge.requests import new_job
 from leaseforge.store import connect, connect_sync
+from tests.support import eventually
 from tests.support.live_queue import LiveQueue
 
 
@@ -57,10 +58,47 @@ async def test_callers_beyond_the_connections_wait_their_turn(line: LiveQueue) -
 async def test_signs_of_life_wait_their_turn_too(line: LiveQueue) -> None:
     numbered(line, 1)
     store = connect(line.url, connections=2)
+    await asyncio.gather(*(store.run(reads.queue(line.name)) for _ in range(4)))  # connections that are kept
 
     await asyncio.gather(*(store.ping() for _ in range(20)), *(store.info() for _ in range(5)), store.check())
 
     await store.aclose()
+
+
+async def test_more_callers_than_connections_are_kept_and_all_connections_end_with_the_store(line: LiveQueue) -> None:
+    ids = numbered(line, 40)
+    before = connections(line)
+    store = connect(line.url)
+
+    for _ in range(3):
+        found = await asyncio.gather(*(store.run(reads.job_call(line.name, job_id)) for job_id in ids))
+        assert [job and job.id for job in found] == ids
+
+    await store.aclose()
+    await eventually(lambda: connections(line) == before)
+
+
+async def test_a_connection_the_server_has_closed_is_opened_anew_without_a_failure(line: LiveQueue) -> None:
+    [job_id] = numbered(line, 1)
+    before = connections(line)
+    store = connect(line.url, retry_s=0.0)
+    await asyncio.gather(*(store.run(reads.job_call(line.name, job_id)) for _ in range(4)))
+
+    for client in connections(line) - before:
+        line.raw.client_kill_filter(_id=client)
+    await eventually(lambda: connections(line) == before)
+    for _ in range(3):
+        await asyncio.sleep(0)  # the loop hears of it
+
+    found = await store.run(reads.job_call(line.name, job_id))
+    assert found is not None
+    assert found.id == job_id
+    await store.aclose()
+
+
+def connections(line: LiveQueue) -> set[str]:
+    """Ids of the server's connections to the test's database."""
+    return {client["id"] for client in line.raw.client_list() if client["db"] == line.url.rpartition("/")[2]}
 
 
 def test_threads_share_a_store(line: LiveQueue) -> None:

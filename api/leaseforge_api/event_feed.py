@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -101,7 +102,8 @@ class EventFeed:
         operations = await store.run(bulk.operations(limit=MAX_PAGE))
         redis = redis_health(await store.info(), latency_ms=0.0)
         died = await self._died(store, snapshot.queues)
-        notices = list(findings(redis, snapshot.queues, snapshot.workers))[:MOST_NOTICES]
+        all_notices = findings(redis, snapshot.queues, snapshot.workers, snapshot.foreign_keys)
+        notices = list(islice(all_notices, MOST_NOTICES))
         found: dict[tuple[EventTopic, str], Any] = {}
         found |= {(EventTopic.QUEUES, info.name): queue_event(info) for info in snapshot.queues}
         found |= {(EventTopic.WORKERS, info.id): worker_event(info) for info in snapshot.workers}

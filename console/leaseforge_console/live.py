@@ -10,19 +10,22 @@ At each turn it also asks, once for all tabs, whose session has ended: their str
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import structlog
 
-from leaseforge import bulk, events, reads
+from leaseforge import bulk, events, limits, reads
 from leaseforge.errors import BulkNotFound, JobNotFound, LeaseforgeError, QueueNotFound, WorkerNotFound
+from leaseforge.keys import system_key
 from leaseforge.pulse import Pulse
+from leaseforge.queues import queue_name_problem
 from leaseforge.store import Store
+from leaseforge.workers import WorkerInfo
 from leaseforge_console.room import Place
-from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.views.snapshot import NO_OPERATIONS, Snapshot
 
 EVERY_S = 2.0
 LOOP = "live"
@@ -95,11 +98,22 @@ class TooManyStreams(LeaseforgeError):
 
 
 async def read_snapshot(store: Store) -> Snapshot:
-    """All queues and workers, and what goes on in bulk, now."""
-    queues, workers, going = await asyncio.gather(
-        store.run(reads.queues()), store.run(reads.all_workers()), store.run(bulk.going())
+    """All queues and workers, and what goes on in bulk, now; as far as it can be read."""
+    queues, workers, going, foreign_keys = await asyncio.gather(
+        store.run(reads.readable(reads.queues(), [])),
+        store.run(reads.readable(reads.all_workers(), [])),
+        store.run(reads.readable(bulk.going(), NO_OPERATIONS)),
+        store.run(reads.foreign_keys()),
     )
-    return Snapshot.of(queues, workers, going)
+    if not queues and system_key("queues") in foreign_keys:
+        queues = await store.run(reads.queues_named(_served(workers)))
+    return Snapshot.of(queues, workers, going, foreign_keys)
+
+
+def _served(workers: Iterable[WorkerInfo]) -> list[str]:
+    """The queues that workers name: what can be known of them without the list of all."""
+    names = {name for worker in workers for name in worker.queues}
+    return [name for name in sorted(names) if not queue_name_problem(name)][: limits.MAX_QUEUES]
 
 
 class Live:

@@ -86,7 +86,8 @@ def operations(states: Sequence[str] = (), *, offset: int = 0, limit: int = 50) 
     A state is a BulkState, or DROPPED for what was aborted before it began: then ABORTED is only what had begun.
     """
     reads.check_page(offset, limit)
-    total, rows = yield from bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit, states=states)
+    call = bulk_calls.read_operations(bulk_calls.ALL, offset=offset, limit=limit, states=states)
+    total, rows = yield from reads.readable(call, (0, []))
     found = tuple(operation for row in rows if (operation := operation_from(*row)) is not None)
     return Page(found, total, offset, limit)
 

@@ -11,10 +11,10 @@ import msgspec
 
 from leaseforge import limits
 from leaseforge.calls import Batch, Call, Plan, queue_keys
-from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound, WorkerNotFound
+from leaseforge.errors import BadInput, FieldProblem, JobNotFound, QueueNotFound, ScriptFault, WorkerNotFound
 from leaseforge.jobs import DeadGroup, Job, JobState, LogLine
 from leaseforge.keys import queue_key, system_key, worker_command_key, worker_key
-from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name
+from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_name, queue_name_problem
 from leaseforge.records import instant, job_from, log_line, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
@@ -35,12 +35,12 @@ class Page(Generic[T]):
 
 
 def queue_names() -> Plan[list[str]]:
-    """The names of all known queues, sorted; at most 1,000."""
+    """The names of all known queues, sorted; at most 1,000. Whatever else is among them is left out."""
     call: Call[list[str]] = Call(
         ENGINE.load("read_queues"),
         (("queues", system_key("queues")),),
         (),
-        lambda raw: [name.decode() for name in raw],
+        lambda raw: [name for word in raw if not queue_name_problem(name := word.decode("utf-8", "replace"))],
     )
     return (yield from call)
 
@@ -55,7 +55,11 @@ def queue(name: str) -> Plan[QueueInfo]:
 
 def queues() -> Plan[list[QueueInfo]]:
     """All queues, sorted by name. Each is one instant of its own."""
-    names = yield from queue_names()
+    return (yield from queues_named((yield from queue_names())))
+
+
+def queues_named(names: Iterable[str]) -> Plan[list[QueueInfo]]:
+    """Those of these queues that there are, in the order given."""
     found = yield from Batch([_queue_call(name) for name in names])
     return [info for info in found if info is not None]
 
@@ -133,6 +137,35 @@ def all_workers() -> Plan[list[WorkerInfo]]:
     return list(found.values())
 
 
+def readable(plan: Plan[T] | Call[T], otherwise: T) -> Plan[T]:
+    """What a plan answers; `otherwise` if something of a foreign type stands in the place of what it begins with.
+
+    `foreign_keys` tells what that is.
+    """
+    try:
+        return (yield from plan)
+    except ScriptFault as fault:
+        if "WRONGTYPE" not in str(fault):
+            raise
+        return otherwise
+
+
+def foreign_keys() -> Plan[tuple[str, ...]]:
+    """What stands in the place of keys that belong to no queue and is not ours, by whole name; at most 100 of a kind.
+
+    So, too, entries among the names of queues that can be none. Keys of queues are told by their QueueInfo.
+    """
+
+    def read(raw: Sequence[Any]) -> tuple[str, ...]:
+        keys, odd = ([text.decode("utf-8", "replace") for text in part] for part in raw)
+        return (*keys, *(f"{system_key('queues')}: {name[:64]!r}" for name in odd))
+
+    names = {"operations": "bulk", "alive": "bulk-alive"}
+    keys = tuple((name, system_key(names.get(name, name))) for name in ENGINE.load("read_foreign").header.keys)
+    call: Call[tuple[str, ...]] = Call(ENGINE.load("read_foreign"), keys, (("most", limits.MAX_PAGE),), read)
+    return (yield from call)
+
+
 def worker(worker_id: str) -> Plan[WorkerInfo]:
     """One worker. Raises WorkerNotFound."""
     if is_worker_id(worker_id):
@@ -185,7 +218,7 @@ def log(queue: str, job_id: str) -> Plan[list[LogLine]]:
 def groups(queue: str | None = None, *, offset: int = 0, limit: int = limits.MAX_PAGE) -> Plan[Page[DeadGroup]]:
     """One page of the dead jobs by kind of error, of one queue or of all, the largest group first."""
     check_page(offset, limit)
-    names = [check_queue_name(queue)] if queue is not None else (yield from queue_names())
+    names = [check_queue_name(queue)] if queue is not None else (yield from readable(queue_names(), []))
     sizes = yield from Batch([_group_sizes_call(name) for name in names])
     order = sorted((-size, name, key) for name, part in zip(names, sizes, strict=True) for key, size in part)
     wanted: dict[str, list[str]] = {}

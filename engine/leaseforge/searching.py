@@ -152,7 +152,7 @@ def _bands(asked: Filter, infos: Sequence[QueueInfo] | None) -> Plan[tuple[list[
 
 def _sizes(asked: Filter, sets: Sequence[str]) -> Plan[dict[str, tuple[int, list[int]]]]:
     """Of each queue that is asked for and that there is: when it was looked at, and how large these sets were."""
-    names = [asked.queue] if asked.queue is not None else (yield from reads.queue_names())
+    names = [asked.queue] if asked.queue is not None else (yield from reads.readable(reads.queue_names(), []))
     answers = yield from Batch([sizes_call(name, sets) for name in names])
     return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
 

@@ -85,6 +85,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "read_groups": reads.groups_call(queue, ["0123456789abcdef", "poison:work"]),
         "read_held": held_call(queue, [job_id]),
         "publish_forms": forms.publish({"work": b"{}"}),
+        "read_foreign": _first(reads.foreign_keys()),
         "read_form": forms.form_of("work"),
         "read_worker": _first(reads.worker("w1")),
         "read_workers": _first(reads.workers()),

@@ -62,7 +62,7 @@ async def types(
     """Job types by name. Each queue tells its first 100 types apart and counts the rest as `other`."""
     if queue is not None:
         await store.run(reads.queue(queue))
-    names = [queue] if queue is not None else await store.run(reads.queue_names())
+    names = [queue] if queue is not None else await store.run(reads.readable(reads.queue_names(), []))
     shapes = statistics.added_up([await store.run(statistics.shapes(name, seconds=seconds)) for name in names])
     return page.listed([type_shown(shape) for shape in page.part_of(shapes)], len(shapes))
 

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 @get("/", summary="List queues", **permission(Permission.QUEUES_READ))
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Queue]:
     """All queues by name."""
-    infos = await store.run(reads.queues())
+    infos = await store.run(reads.readable(reads.queues(), []))
     shown = page.part_of(infos)
     rates = await store.run(statistics.rates([info.name for info in shown]))
     return page.listed([queue(info, rate) for info, rate in zip(shown, rates, strict=True)], len(infos))

@@ -30,12 +30,13 @@ def version(server_settings: NamedDependency[SkipValidation[ServerSettings]]) ->
 @get("/stats", summary="Show statistics", **permission(Permission.SYSTEM_READ))
 async def stats(store: NamedDependency[Store]) -> Stats:
     """All queues and workers added up."""
-    infos = await store.run(reads.queues())
+    infos = await store.run(reads.readable(reads.queues(), []))
     counts: dict[str, int] = {}
     for info in infos:
         for state, count in info.counts.items():
             counts[state] = counts.get(state, 0) + count
-    live = [one for one in await store.run(reads.all_workers()) if one.state is not WorkerState.LOST]
+    workers = await store.run(reads.readable(reads.all_workers(), []))
+    live = [one for one in workers if one.state is not WorkerState.LOST]
     totals = dict(reads.totals(infos))
     return Stats(
         enqueued=totals.get("enqueued", 0),
@@ -59,8 +60,9 @@ async def health(store: NamedDependency[Store]) -> SystemHealth:
     await store.ping()
     latency_ms = round((time.perf_counter() - started) * 1000, 2)
     redis = redis_health(await store.info(), latency_ms=latency_ms)
-    queues, workers = await store.run(reads.queues()), await store.run(reads.all_workers())
-    found = list(findings(redis, queues, workers))
+    queues = await store.run(reads.readable(reads.queues(), []))
+    workers = await store.run(reads.readable(reads.all_workers(), []))
+    found = list(findings(redis, queues, workers, await store.run(reads.foreign_keys())))
     return SystemHealth("degraded" if found else "ok", redis, found[:_MAX_FINDINGS], len(found))
 
 

@@ -8,7 +8,7 @@ from litestar.params import FromPath, JSONBody
 from leaseforge import events, operations, reads
 from leaseforge.errors import WorkerNotFound
 from leaseforge.store import Store
-from leaseforge.workers import Command
+from leaseforge.workers import Command, WorkerInfo
 from leaseforge_api.bodies import JsonBody
 from leaseforge_api.schemas.jobs import ActionRequest
 from leaseforge_api.schemas.pages import Asked, Listed
@@ -23,7 +23,8 @@ log = structlog.get_logger()
 @get("/", summary="List workers", **permission(Permission.WORKERS_READ))
 async def index(store: NamedDependency[Store], page: NamedDependency[Asked]) -> Listed[Worker]:
     """Workers, the one heard of last first; one that fell silent is listed as lost for a while."""
-    found = await store.run(reads.workers(offset=page.offset, limit=page.limit))
+    none: reads.Page[WorkerInfo] = reads.Page((), 0, page.offset, page.limit)
+    found = await store.run(reads.readable(reads.workers(offset=page.offset, limit=page.limit), none))
     return page.listed([worker(info) for info in found.items], found.total)
 
 

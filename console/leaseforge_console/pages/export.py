@@ -21,8 +21,8 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_auth.sessions import Sessions
 from leaseforge_console.console import Console, ConsoleRequest, identity_of
 from leaseforge_console.exporting import MEDIA_TYPES, Format, lines
-from leaseforge_console.exports import Place
 from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.room import Place
 from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.chosen import JobList
 from leaseforge_console.views.list_tools import wanted

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from leaseforge.jobs import JobState
+from leaseforge.keys import queue_key
 from leaseforge.queues import QueueInfo
 from leaseforge.workers import WorkerState
 from leaseforge_console.filters import plural, span
@@ -32,6 +33,7 @@ def notices(snapshot: Snapshot, signs: Signs | None = None) -> tuple[Notice, ...
     """All of them; more than a few of one kind are told as one. `signs` are what no snapshot shows."""
     signs = signs or Signs()
     return (
+        *_foreign(snapshot),
         *_without_worker(snapshot),
         *(_growing(signs) or _dead(snapshot)),
         *_unhandled(signs),
@@ -40,6 +42,17 @@ def notices(snapshot: Snapshot, signs: Signs | None = None) -> tuple[Notice, ...
         *_waiting_long(snapshot),
         *_paused(snapshot),
     )
+
+
+def _foreign(snapshot: Snapshot) -> tuple[Notice, ...]:
+    """First: what else is told may lack what these keys should tell."""
+    keys = [*snapshot.foreign_keys]
+    keys += [queue_key(queue.name, key) for queue in snapshot.queues for key in queue.foreign_keys]
+    if not keys:
+        return ()
+    more = f" and {plural(len(keys) - 1, 'more key')}" if len(keys) > 1 else ""
+    text = f"{more} {'hold' if more else 'holds'} something else: what should stand there is shown as empty."
+    return (Notice("bad", "Another program's keys:", keys[0], text, "Show them", "/system"),)
 
 
 def _growing(signs: Signs) -> tuple[Notice, ...]:

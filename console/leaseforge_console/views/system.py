@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaseforge.keys import LAYOUT_VERSION
+from leaseforge.keys import LAYOUT_VERSION, queue_key
 from leaseforge.store.server import ServerReport, SlowCall
 from leaseforge_console.filters import percent, plural, span
 from leaseforge_console.views.snapshot import Snapshot
@@ -49,7 +49,7 @@ class SlowScript:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Keys of a queue that hold something of another type."""
+    """Keys of a queue, or of none (''), that hold something of another type, by whole name."""
 
     queue: str
     keys: tuple[str, ...]
@@ -75,7 +75,12 @@ def build(
     reports: Sequence[ServerReport], snapshot: Snapshot, *, version: str, python: str, environment: str
 ) -> System:
     """From what each server told."""
-    foreign = [Foreign(queue.name, queue.foreign_keys) for queue in snapshot.queues if queue.foreign_keys]
+    foreign = [Foreign("", snapshot.foreign_keys)] if snapshot.foreign_keys else []
+    foreign += [
+        Foreign(queue.name, tuple(queue_key(queue.name, key) for key in queue.foreign_keys))
+        for queue in snapshot.queues
+        if queue.foreign_keys
+    ]
     return System(
         version=version,
         python=python,

@@ -21,7 +21,7 @@ local function bulk_list(K, A)
       wanted[A[i]] = true
     end
     for _, id in ipairs(redis.call('ZREVRANGE', K.operations, 0, -1)) do
-      local values = redis.call('HMGET', PREFIX .. 'bulk:' .. id, 'state', 'run')
+      local values = spare(redis.pcall('HMGET', PREFIX .. 'bulk:' .. id, 'state', 'run'))
       local state = values[1] == 'aborted' and whole(values[2]) == 0 and 'dropped' or values[1]
       if state and wanted[state] then
         met = met + 1
@@ -33,8 +33,8 @@ local function bulk_list(K, A)
     total = met
   end
   for _, id in ipairs(ids) do
-    local fields = redis.call('HGETALL', PREFIX .. 'bulk:' .. id)
-    if #fields > 0 then
+    local fields = spare(redis.pcall('HGETALL', PREFIX .. 'bulk:' .. id))
+    if #fields > 0 then  -- a foreign key has none
       rows[#rows + 1] = { id, fields }
     end
   end

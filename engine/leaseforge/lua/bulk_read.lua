@@ -5,5 +5,6 @@
 -- returns fields and values, or empty
 -- flags no-writes
 local function bulk_read(K, A)
-  return redis.call('HGETALL', K.operation)
+  local fields = redis.pcall('HGETALL', K.operation)
+  return fields.err and {} or fields  -- a foreign key is no operation
 end

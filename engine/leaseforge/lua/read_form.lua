@@ -5,5 +5,6 @@
 -- returns the schema, or empty
 -- flags no-writes
 local function read_form(K, A)
-  return redis.call('HGET', K.forms, A[1]) or ''
+  local form = redis.pcall('HGET', K.forms, A[1])
+  return type(form) == 'string' and form or ''  -- a foreign key is no form
 end

@@ -10,9 +10,10 @@ local function read_groups(K, A)
   local rows = {}
   for i = 1, #A do
     local key = PREFIX .. 'dead:group:' .. A[i]
-    local size = redis.call('ZCARD', key)
-    if size > 0 then
-      rows[#rows + 1] = { A[i], redis.call('HGET', K.groups, A[i]) or '', size,
+    local size = spare(redis.pcall('ZCARD', key))
+    if type(size) == 'number' and size > 0 then
+      local title = spare(redis.pcall('HGET', K.groups, A[i]))
+      rows[#rows + 1] = { A[i], type(title) == 'string' and title or '', size,
         redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2], redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] }
     end
   end

@@ -22,6 +22,6 @@ local function read_job(K, A)
     history = redis.pcall('LRANGE', key .. ':history', 0, -1)
   end
   local state = redis.call('HGET', key, 'state')
-  local score = K[state] and redis.call('ZSCORE', K[state], id)
-  return { record, values[1], values[2], history.err and {} or history, score or false }
+  local score = K[state] and spare(redis.pcall('ZSCORE', K[state], id))
+  return { record, values[1], values[2], history.err and {} or history, type(score) == 'string' and score }
 end

@@ -16,7 +16,10 @@ local function read_shapes(K, A)
   end
   local sums, flat = {}, {}
   for bucket = newest - tonumber(A[3]) + 1, newest do
-    local fields = redis.call('HGETALL', PREFIX .. 'stats:' .. A[1] .. ':' .. text(bucket))
+    local fields = spare(redis.pcall('HGETALL', PREFIX .. 'stats:' .. A[1] .. ':' .. text(bucket)))
+    if fields.err then  -- a foreign key: whatever it holds, it counts nothing
+      fields = {}
+    end
     for i = 1, #fields, 2 do
       if string.find(fields[i], ':', 1, true) then
         sums[fields[i]] = (sums[fields[i]] or 0) + whole(fields[i + 1])

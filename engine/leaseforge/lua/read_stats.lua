@@ -9,9 +9,13 @@
 -- uses _queue
 local function read_stats(K, A)
   local last = math.floor(NOW / 1000 / tonumber(A[1]))
-  local fields, rows = { unpack(A, 3) }, {}
+  local fields, rows, nothing = { unpack(A, 3) }, {}, {}
+  for i = 1, #fields do
+    nothing[i] = false
+  end
   for bucket = last - tonumber(A[2]) + 1, last do
-    rows[#rows + 1] = redis.call('HMGET', PREFIX .. 'stats:' .. A[1] .. ':' .. text(bucket), unpack(fields))
+    local values = spare(redis.pcall('HMGET', PREFIX .. 'stats:' .. A[1] .. ':' .. text(bucket), unpack(fields)))
+    rows[#rows + 1] = values.err and nothing or values  -- a foreign key: whatever it holds, it counts nothing
   end
   return { NOW, rows }
 end

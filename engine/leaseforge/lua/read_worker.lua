@@ -7,9 +7,14 @@
 -- returns now, last seen, report, command or empty; or empty
 -- flags no-writes
 local function read_worker(K, A)
-  local seen = redis.call('ZSCORE', K.workers, A[1])
+  -- What is of a foreign type tells nothing; read_foreign names it.
+  local function told(command, ...)
+    local reply = redis.pcall(command, ...)
+    return type(reply) == 'string' and reply
+  end
+  local seen = told('ZSCORE', K.workers, A[1])
   if not seen then
     return {}
   end
-  return { NOW, seen, redis.call('GET', K.worker), redis.call('GET', K.command) or '' }
+  return { NOW, seen, told('GET', K.worker), told('GET', K.command) or '' }
 end

@@ -1,6 +1,8 @@
 """Request bodies: strict JSON into the request's own types, with every problem named at once."""
 
 import re
+from collections.abc import Iterator
+from enum import Enum
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -20,6 +22,7 @@ MAX_BODY_BYTES = 1024 * 1024 + ENVELOPE_BYTES
 MAX_BULK_BODY_BYTES = 16 * 1024 * 1024
 MAX_PROBLEMS = 100
 
+_NO_CHOICE = "Invalid enum value "
 _PLACE = re.compile(r"^(?P<message>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 
 
@@ -117,7 +120,7 @@ def _problems(body: bytes, model: type[Any], prefix: str = "") -> list[FieldProb
             if inner is not None and bytes(given[name]).startswith(b"{"):
                 problems += _problems(bytes(given[name]), inner, f"{prefix}{name}.")
             else:
-                problems.append(_problem(prefix + name, error))
+                problems.append(_problem(prefix + name, error, field.type))
     return problems[:MAX_PROBLEMS]
 
 
@@ -154,13 +157,23 @@ def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
     return None
 
 
-def _problem(field: str, error: msgspec.ValidationError) -> FieldProblem:
+def _choices(annotation: Any) -> Iterator[str]:
+    """The values of every enumeration in a field's type."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (str(one.value) for one in annotation)
+    for part in get_args(annotation):
+        yield from _choices(part)
+
+
+def _problem(field: str, error: msgspec.ValidationError, annotation: Any = None) -> FieldProblem:
     """The decoder's message in our words: `Expected `int`, got `str` - at `$.a`` -> a: must be int, not str."""
     found = _PLACE.match(str(error))
     message, place = (found["message"], found["place"] or "") if found else (str(error), "")
     inner = place.removeprefix("$").removeprefix(".")
     name = f"{field}.{inner}" if field and inner and not inner.startswith("[") else field + inner
     message = message.replace("`", "").replace("Expected ", "must be ", 1).replace(", got ", ", not ", 1)
+    if message.startswith(_NO_CHOICE) and (choices := ", ".join(_choices(annotation))):
+        message = f"must be one of {choices}, not {message.removeprefix(_NO_CHOICE)}"
     return FieldProblem(name, message[:1].lower() + message[1:])
 
 

@@ -1,6 +1,7 @@
 """Query parameters: one a route does not know, or one given twice, is refused and never silently ignored."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,7 @@ class _Parameter:
     several: bool = False
     is_time: bool = False
     longest: int | None = None
+    choices: tuple[str, ...] = ()
 
     def problem_of(self, values: list[str]) -> str | None:
         """What is wrong with the values given, None if nothing is."""
@@ -31,6 +33,8 @@ class _Parameter:
         # Numbers would be taken for seconds since 1970, which nobody means by `until=7`.
         if self.is_time and not all(_TIME.match(value) for value in values):
             return "must be a time such as 2030-01-31T09:30:00Z"
+        if self.choices and not set(values) <= set(self.choices):
+            return f"must be one of {', '.join(self.choices)}"
         if self.longest is not None and any(len(value) > self.longest for value in values):
             return f"must have at most {self.longest} characters"
         return None
@@ -59,10 +63,11 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 def _parameters(app: Litestar) -> dict[tuple[str, str], dict[str, _Parameter]]:
     """Of each path and method the query parameters it takes."""
     found: dict[tuple[str, str], dict[str, _Parameter]] = {}
-    for path, operations in (app.openapi_schema.to_schema()["paths"] or {}).items():
+    document = app.openapi_schema.to_schema()
+    for path, operations in (document["paths"] or {}).items():
         for method, operation in operations.items():
             named = {
-                parameter["name"]: _parameter(parameter.get("schema", {}))
+                parameter["name"]: _parameter(parameter.get("schema", {}), document)
                 for parameter in operation.get("parameters", [])
                 if parameter["in"] == "query"
             }
@@ -72,8 +77,24 @@ def _parameters(app: Litestar) -> dict[tuple[str, str], dict[str, _Parameter]]:
     return found
 
 
-def _parameter(schema: dict[str, Any]) -> _Parameter:
-    return _Parameter(_is_or_may_be(schema, "type", "array"), _is_or_may_be(schema, "format", "date-time"))
+def _parameter(schema: dict[str, Any], document: dict[str, Any]) -> _Parameter:
+    return _Parameter(
+        several=_is_or_may_be(schema, "type", "array"),
+        is_time=_is_or_may_be(schema, "format", "date-time"),
+        choices=tuple(_choices(schema, document)),
+    )
+
+
+def _choices(schema: dict[str, Any], document: dict[str, Any]) -> Iterator[str]:
+    """The values of every enumeration in a schema."""
+    yield from (str(value) for value in schema.get("enum", ()) if value is not None)
+    inner = [one for either in ("oneOf", "anyOf", "allOf") for one in schema.get(either, ())]
+    if "$ref" in schema:
+        inner.append(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    if "items" in schema:
+        inner.append(schema["items"])
+    for one in inner:
+        yield from _choices(one, document)
 
 
 def _is_or_may_be(schema: dict[str, Any], word: str, value: str) -> bool:

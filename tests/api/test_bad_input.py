@@ -55,7 +55,7 @@ def nested(depth: int) -> str:
         ({"timeout_seconds": 0}, "timeout_seconds", "> 0"),
         ({"timeout_seconds": 0.0001}, "timeout_seconds", "from"),
         ({"timeout_seconds": 8 * 86_400}, "timeout_seconds", "604800"),
-        ({"backoff": {"kind": "wild"}}, "backoff.kind", "wild"),
+        ({"backoff": {"kind": "wild"}}, "backoff.kind", "one of fixed, exponential, not 'wild'"),
         ({"backoff": {"base_seconds": -1}}, "backoff.base_seconds", ">= 0"),
         ({"backoff": {"factor": 2}}, "backoff.factor", "known field"),
         ({"backoff": "fixed"}, "backoff", "object"),

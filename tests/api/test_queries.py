@@ -49,6 +49,26 @@ async def test_numbers_are_no_times(client: Client, admin: dict[str, str], path:
     assert answer.json()["errors"][0]["field"] == path.partition("?")[2].partition("=")[0]
 
 
+@pytest.mark.parametrize(
+    ("path", "choices"),
+    [
+        ("/api/jobs?state=dead&state=foo", "ready, running, scheduled"),
+        ("/api/queues/mail/jobs?state=", "ready, running, scheduled"),
+        ("/api/audit?result=null", "ok, refused, failed"),
+        ("/api/metrics/throughput?step=7", "10, 300, 3600"),
+    ],
+)
+async def test_a_word_that_is_none_of_a_few_is_refused_with_the_few(
+    client: Client, admin: dict[str, str], path: str, choices: str
+) -> None:
+    answer = await client.get(path, headers=admin)
+
+    assert answer.status_code == 400
+    [error] = answer.json()["errors"]
+    assert error["field"] in path
+    assert set(choices.split(", ")) <= set(error["message"].removeprefix("must be one of ").split(", "))
+
+
 async def test_a_reason_too_long_deletes_nothing(client: Client, admin: dict[str, str], store: Store) -> None:
     job_id = await kill_job(store, "mail")
 

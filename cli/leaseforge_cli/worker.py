@@ -9,8 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from leaseforge.registry import Registry
 from leaseforge.settings import declared, read
-from leaseforge.tasks import Registry, TaskError
+from leaseforge.tasks import TaskError
 from leaseforge_cli.exits import NOT_WORTH_A_RESTART, CommandFailed, ExitCode
 from leaseforge_cli.options import Parsed
 from leaseforge_worker.channel import ParentChannel

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from leaseforge.jobs import Backoff, Job, JobState, NewJob, Options
     from leaseforge.middleware import Middleware
     from leaseforge.queues import QueueInfo
+    from leaseforge.registry import Registry
     from leaseforge.requests import new_job
-    from leaseforge.tasks import PermanentFailure, Registry, task
+    from leaseforge.tasks import PermanentFailure, task
 
 __all__ = [
     "Answer",
@@ -91,7 +92,7 @@ _HOMES = {
     "PermanentFailure": "tasks",
     "QueueInfo": "queues",
     "QueueNotFound": "errors",
-    "Registry": "tasks",
+    "Registry": "registry",
     "StoreError": "errors",
     "StoreFull": "errors",
     "StoreUnavailable": "errors",

@@ -2,18 +2,18 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import msgspec
 
 from leaseforge.errors import LeaseforgeError
-from leaseforge.isolation import Isolation, NotFoundThere, Whereabouts, whereabouts
-from leaseforge.jobs import Backoff, Options
-from leaseforge.limits import MAX_ATTEMPTS, MAX_BACKOFF_MS, MAX_TIMEOUT_MS, MAX_TYPE_BYTES
-from leaseforge.middleware import Handler, Middleware, async_hooks, surrounded
+from leaseforge.isolation import Isolation
+from leaseforge.jobs import Backoff
+from leaseforge.limits import MAX_TYPE_BYTES
+from leaseforge.middleware import Middleware
+from leaseforge.policies import TaskOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,59 +32,6 @@ class BadPayload(LeaseforgeError):
 
 class PermanentFailure(Exception):
     """Raised by a handler: the job fails for good, whatever is left of its retry budget."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskOptions:
-    """How a task's jobs are run unless the job says otherwise. None leaves it to the product's defaults.
-
-    `max_attempts` counts failures until the job is dead; 0 means without limit. Times are in ms.
-    """
-
-    max_attempts: int | None = None
-    timeout_ms: int | None = None
-    backoff: Backoff | None = None
-    backoff_base_ms: int | None = None
-    backoff_cap_ms: int | None = None
-
-    def problems(self) -> list[str]:
-        """Every rule these options break, in words that name the argument of `@task`."""
-        ranges = (
-            ("max_attempts", self.max_attempts, 0, MAX_ATTEMPTS, ""),
-            ("timeout_s", self.timeout_ms, 1, MAX_TIMEOUT_MS, " ms"),
-            ("backoff_base_s", self.backoff_base_ms, 1, MAX_BACKOFF_MS, " ms"),
-            ("backoff_cap_s", self.backoff_cap_ms, 1, MAX_BACKOFF_MS, " ms"),
-        )
-        return [
-            f"{name} must be from {low} to {high}{unit}"
-            for name, value, low, high, unit in ranges
-            if value is not None and not low <= value <= high
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How one job is run, all questions answered: its own options, else its task's, else the defaults."""
-
-    max_attempts: int = 3
-    timeout_ms: int | None = None
-    backoff: Backoff = Backoff.EXPONENTIAL
-    backoff_base_ms: int = 1_000
-    backoff_cap_ms: int = 60_000
-
-    def overlaid(self, options: TaskOptions | Options) -> "Policy":
-        """This policy with whatever `options` sets instead."""
-        return Policy(
-            max_attempts=_first(options.max_attempts, self.max_attempts),
-            timeout_ms=_first(options.timeout_ms, self.timeout_ms),
-            backoff=_first(options.backoff, self.backoff),
-            backoff_base_ms=_first(options.backoff_base_ms, self.backoff_base_ms),
-            backoff_cap_ms=_first(options.backoff_cap_ms, self.backoff_cap_ms),
-        )
-
-
-def _first(chosen: R | None, default: R) -> R:
-    return default if chosen is None else chosen
 
 
 class Task(Generic[P, R]):
@@ -266,14 +213,15 @@ def task(
             function,
             name=title,
             options=options,
-            middleware=_instances(f"task '{title}'", middleware),
+            middleware=instances_of(f"task '{title}'", middleware),
             isolation=_isolation(title, isolate=isolate, memory_mb=memory_mb, cpu_s=cpu_s),
         )
 
     return register if function is None else register(function)
 
 
-def _instances(owner: str, middleware: Iterable[Middleware]) -> tuple[Middleware, ...]:
+def instances_of(owner: str, middleware: Iterable[Middleware]) -> tuple[Middleware, ...]:
+    """The middleware of a task or of a registry; raises TaskError, which names the owner, for what is none."""
     given: list[object] = list(middleware)
     for one in given:
         if not isinstance(one, Middleware):
@@ -318,86 +266,3 @@ def _refuse_shadowing(name: str, function: Callable[..., Any]) -> None:
 
 
 AnyTask = Task[..., Any]
-
-
-class Registry:
-    """The tasks of one worker, by name, and the middleware around all of them, outermost first.
-
-    Two tasks of one name are refused; adding the same one twice is not.
-    """
-
-    def __init__(self, tasks: Iterable[AnyTask] = (), *, middleware: Iterable[Middleware] = ()) -> None:
-        self.middleware: Final = _instances("a registry", middleware)
-        self._tasks: dict[str, AnyTask] = {}
-        self._around: dict[str, tuple[Middleware, ...]] = {}
-        self._handlers: dict[str, Handler] = {}
-        for one in tasks:
-            self.add(one)
-
-    def add(self, added: AnyTask, *, middleware: Iterable[Middleware] = ()) -> None:
-        """Takes a task in, with `middleware` between the registry's and its own.
-
-        Raises TaskError if its name is taken, its annotation cannot be resolved, or a hook around it cannot be waited
-        for. One middleware given twice surrounds the task once, where it came first.
-        """
-        present = self._tasks.get(added.name)
-        if present is added:
-            return
-        if present is not None:
-            raise TaskError(f"two tasks are named '{added.name}': {present.source} and {added.source}")
-        around = (*self.middleware, *_instances(f"task '{added.name}'", middleware))
-        # Told apart by identity: an author's class may have an equality of its own, or no hash.
-        layers = list({id(one): one for one in (*around, *added.middleware)}.values())
-        hooks = [hook for one in layers for hook in async_hooks(one)]
-        if hooks and not added.is_async:
-            raise TaskError(f"task '{added.name}' is a `def`: nothing there can wait for {', '.join(hooks)}")
-        added.prepare()
-        self._handlers[added.name] = surrounded(
-            added.function, takes_payload=added.takes_payload, is_async=added.is_async, middleware=layers
-        )
-        self._around[added.name] = around
-        self._tasks[added.name] = added
-
-    def get(self, name: str) -> AnyTask | None:
-        """The task for jobs of this type, or None."""
-        return self._tasks.get(name)
-
-    def handler(self, name: str) -> Handler:
-        """What an attempt at a job of this type calls, with (context, decoded payload). Raises KeyError without one.
-
-        It returns something to await if the task is async.
-        """
-        return self._handlers[name]
-
-    def around(self, name: str) -> tuple[Middleware, ...]:
-        """The middleware around this task besides its own. Raises KeyError without such a task."""
-        return self._around[name]
-
-    def whereabouts(self) -> tuple[Whereabouts, ...]:
-        """How child processes find the isolated tasks. Raises TaskError for one that cannot be found there."""
-        found = []
-        for one in self:
-            if one.isolation is None:
-                continue
-            try:
-                found.append(whereabouts(one.name, one, one.function, self._around[one.name]))
-            except NotFoundThere as error:
-                raise TaskError(f"task '{one.name}' cannot run in a child process: {error}") from None
-        return tuple(found)
-
-    def names(self) -> tuple[str, ...]:
-        """The types this worker can run, sorted."""
-        return tuple(sorted(self._tasks))
-
-    def forms(self) -> dict[str, bytes]:
-        """Of each type the JSON Schema of its payload, b"" where the task declares none."""
-        return {name: self._tasks[name].form for name in self.names()}
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tasks
-
-    def __iter__(self) -> Iterator[AnyTask]:
-        return iter(self._tasks.values())
-
-    def __len__(self) -> int:
-        return len(self._tasks)

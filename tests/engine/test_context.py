@@ -10,8 +10,8 @@ from leaseforge import limits
 from leaseforge.context import Context
 from leaseforge.errors import AttemptEnded, BadInput, PayloadTooLarge, TooManyFollowUps
 from leaseforge.jobs import Options
+from leaseforge.policies import Policy
 from leaseforge.requests import new_job
-from leaseforge.tasks import Policy
 from leaseforge_worker import outcomes
 from leaseforge_worker.held import Held
 from tests.worker.builders import Clock, claimed, held

@@ -11,7 +11,8 @@ from leaseforge import Middleware
 from leaseforge.isolation import Isolation, Whereabouts
 from leaseforge.limits import MAX_CPU_S, MAX_MEMORY_MB
 from leaseforge.places import Place, at, place_of
-from leaseforge.tasks import Registry, TaskError, task
+from leaseforge.registry import Registry
+from leaseforge.tasks import TaskError, task
 
 HERE = __name__
 

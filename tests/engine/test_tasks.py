@@ -9,7 +9,9 @@ import pytest
 
 from leaseforge.context import Context
 from leaseforge.jobs import Backoff, Options
-from leaseforge.tasks import BadPayload, Policy, Registry, Task, TaskError, TaskOptions, task
+from leaseforge.policies import Policy, TaskOptions
+from leaseforge.registry import Registry
+from leaseforge.tasks import BadPayload, Task, TaskError, task
 
 
 class Mail(msgspec.Struct):

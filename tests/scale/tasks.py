@@ -3,7 +3,7 @@
 import asyncio
 
 from leaseforge import Context, task
-from leaseforge.tasks import Registry
+from leaseforge.registry import Registry
 
 WAITS_S = 0.05
 

@@ -6,7 +6,8 @@ import sys
 import time
 
 from leaseforge.context import Context
-from leaseforge.tasks import Registry, task
+from leaseforge.registry import Registry
+from leaseforge.tasks import task
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
 

@@ -9,8 +9,9 @@ import sys
 from unittest.mock import patch
 
 from leaseforge.context import Context
+from leaseforge.registry import Registry
 from leaseforge.settings import read
-from leaseforge.tasks import Registry, task
+from leaseforge.tasks import task
 from leaseforge_worker.run import run_worker
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.ticker import Ticker

@@ -4,7 +4,9 @@ from typing import Any
 
 from leaseforge.exchanges import Settlement
 from leaseforge.jobs import Options
-from leaseforge.tasks import AnyTask, Policy, Registry
+from leaseforge.policies import Policy
+from leaseforge.registry import Registry
+from leaseforge.tasks import AnyTask
 from leaseforge_worker.attempt import Attempts
 from leaseforge_worker.held import Held
 from leaseforge_worker.metrics import Meters

@@ -12,7 +12,8 @@ from leaseforge.context import Context
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import Backoff, Options
 from leaseforge.limits import MAX_RESULT_BYTES
-from leaseforge.tasks import AnyTask, PermanentFailure, Policy, task
+from leaseforge.policies import Policy
+from leaseforge.tasks import AnyTask, PermanentFailure, task
 from tests.worker.runner import Runner
 
 

@@ -14,7 +14,8 @@ import pytest
 from leaseforge.exchanges import Outcome
 from leaseforge.jobs import Options
 from leaseforge.limits import MAX_RESULT_BYTES
-from leaseforge.tasks import AnyTask, Registry, TaskError, task
+from leaseforge.registry import Registry
+from leaseforge.tasks import AnyTask, TaskError, task
 from leaseforge_worker import attempt, child_process, children
 from leaseforge_worker.held import Held, Stop
 from tests.support.waiting import eventually

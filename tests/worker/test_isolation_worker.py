@@ -13,9 +13,10 @@ import pytest
 from leaseforge import operations, reads
 from leaseforge.enqueueing import Enqueued
 from leaseforge.jobs import JobState
+from leaseforge.registry import Registry
 from leaseforge.requests import new_job
 from leaseforge.store import Store, SyncStore
-from leaseforge.tasks import Registry, TaskError, task
+from leaseforge.tasks import TaskError, task
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.worker import Worker
 from tests.support.processes import Process

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leaseforge.tasks import Registry
+from leaseforge.registry import Registry
 from leaseforge_worker.demo import TASKS as DEMO
 from leaseforge_worker.loader import LoadError, load_tasks
 

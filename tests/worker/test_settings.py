@@ -3,8 +3,8 @@
 import pytest
 
 from leaseforge.errors import SettingsError
+from leaseforge.policies import Policy
 from leaseforge.settings import read
-from leaseforge.tasks import Policy
 from leaseforge_worker.queues import QueueChoice
 from leaseforge_worker.settings import WorkerSettings
 

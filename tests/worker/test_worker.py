@@ -17,9 +17,10 @@ from leaseforge.context import Context
 from leaseforge.embedded import EmbeddedServer
 from leaseforge.errors import StoreUnavailable
 from leaseforge.jobs import JobState
+from leaseforge.registry import Registry
 from leaseforge.requests import new_job
 from leaseforge.store import Store, connect
-from leaseforge.tasks import Registry, task
+from leaseforge.tasks import task
 from leaseforge.workers import WorkerInfo, WorkerState
 from leaseforge_worker.demo import TASKS
 from leaseforge_worker.health import AddressInUse

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from leaseforge import operations, reads
 from leaseforge.jobs import Job, JobState, NewJob
+from leaseforge.registry import Registry
 from leaseforge.requests import new_job
 from leaseforge.store import Store
-from leaseforge.tasks import AnyTask, Registry
+from leaseforge.tasks import AnyTask
 from leaseforge.workers import WorkerInfo
 from leaseforge_worker.queues import parse_queues
 from leaseforge_worker.settings import WorkerSettings

@@ -13,7 +13,9 @@ from leaseforge import events
 from leaseforge.context import Context
 from leaseforge.exchanges import Settlement
 from leaseforge.jobs import Options
-from leaseforge.tasks import AnyTask, BadPayload, Policy, Registry
+from leaseforge.policies import Policy
+from leaseforge.registry import Registry
+from leaseforge.tasks import AnyTask, BadPayload
 from leaseforge_worker import outcomes
 from leaseforge_worker.child_ends import Crashed, End
 from leaseforge_worker.children import Children

@@ -24,8 +24,10 @@ from leaseforge.context import Context
 from leaseforge.isolation import Whereabouts
 from leaseforge.middleware import Middleware
 from leaseforge.places import at
+from leaseforge.policies import TaskOptions
+from leaseforge.registry import Registry
 from leaseforge.settings import read
-from leaseforge.tasks import AnyTask, BadPayload, Registry, Task, TaskError, TaskOptions
+from leaseforge.tasks import AnyTask, BadPayload, Task, TaskError
 from leaseforge.tracing_settings import TracingSettings
 from leaseforge_worker import outcomes
 from leaseforge_worker.child_limits import Limits, Usage

@@ -9,7 +9,7 @@ import structlog
 
 from leaseforge import events, logs
 from leaseforge.isolation import Isolation
-from leaseforge.tasks import Registry
+from leaseforge.registry import Registry
 from leaseforge_worker.child_ends import NOT_STARTED, Crashed, End, NotStarted, what_killed
 from leaseforge_worker.child_process import ChildProcess
 from leaseforge_worker.frames import (

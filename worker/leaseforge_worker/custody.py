@@ -10,7 +10,7 @@ import structlog
 from leaseforge import events, logs
 from leaseforge.exchanges import Outcome, Settlement, tick
 from leaseforge.pulse import Pulse
-from leaseforge.tasks import Registry
+from leaseforge.registry import Registry
 from leaseforge_worker import outcomes
 from leaseforge_worker.attempt import Attempts
 from leaseforge_worker.exchange import QueueExchange, Runs

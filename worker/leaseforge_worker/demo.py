@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from leaseforge.context import Context
-from leaseforge.tasks import Registry, task
+from leaseforge.registry import Registry
+from leaseforge.tasks import task
 from leaseforge_worker.pdf import one_page
 
 MAX_SLEEP_MS = 3_600_000

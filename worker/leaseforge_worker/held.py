@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leaseforge.errors import AttemptEnded
 from leaseforge.exchanges import Claimed, Settlement
 from leaseforge.jobs import NewJob
-from leaseforge.tasks import Policy
+from leaseforge.policies import Policy
 from leaseforge_worker.follow_ups import FollowUps
 from leaseforge_worker.words import Words
 

@@ -9,7 +9,8 @@ from types import ModuleType
 
 from leaseforge.errors import LeaseforgeError
 from leaseforge.middleware import Middleware
-from leaseforge.tasks import AnyTask, Registry, Task, TaskError
+from leaseforge.registry import Registry
+from leaseforge.tasks import AnyTask, Task, TaskError
 
 
 class LoadError(LeaseforgeError):

@@ -9,7 +9,8 @@ import msgspec
 from leaseforge import backoff
 from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.limits import MAX_MESSAGE_BYTES, MAX_RESULT_BYTES, MAX_TRACEBACK_BYTES
-from leaseforge.tasks import BadPayload, PermanentFailure, Policy
+from leaseforge.policies import Policy
+from leaseforge.tasks import BadPayload, PermanentFailure
 from leaseforge.texts import cut
 from leaseforge_worker.held import Held, Stop
 

@@ -13,7 +13,7 @@ from types import FrameType
 import structlog
 
 from leaseforge import events, logs, tracing
-from leaseforge.tasks import Registry
+from leaseforge.registry import Registry
 from leaseforge_worker.channel import ParentChannel
 from leaseforge_worker.loops import OwnLoop
 from leaseforge_worker.settings import WorkerSettings

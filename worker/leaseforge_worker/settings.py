@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from leaseforge.limits import CHUNK, MAX_BACKOFF_MS, MAX_LEASE_MS, MIN_LEASE_MS
+from leaseforge.policies import Policy
 from leaseforge.process_settings import ProcessSettings
 from leaseforge.settings import address, redis_url, seconds, setting, whole
-from leaseforge.tasks import Policy
 from leaseforge_worker.queues import QueueChoice, parse_queues
 
 _OFF = "off"

@@ -14,8 +14,9 @@ import structlog
 from leaseforge import events
 from leaseforge.errors import StoreError
 from leaseforge.pulse import Pulse
+from leaseforge.registry import Registry
 from leaseforge.store import Store, SyncStore, connect, connect_sync
-from leaseforge.tasks import AnyTask, Registry
+from leaseforge.tasks import AnyTask
 from leaseforge.workers import WorkerState
 from leaseforge_worker.background import Startable
 from leaseforge_worker.custody import Custody, in_loop

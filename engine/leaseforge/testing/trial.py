@@ -12,8 +12,10 @@ from leaseforge.errors import LeaseforgeError
 from leaseforge.exchanges import Claimed, Outcome, Settlement
 from leaseforge.jobs import Backoff, JobError, JobState, NewJob, Progress
 from leaseforge.middleware import Middleware
+from leaseforge.policies import Policy
+from leaseforge.registry import Registry
 from leaseforge.requests import new_job
-from leaseforge.tasks import AnyTask, Policy, Registry, Task
+from leaseforge.tasks import AnyTask, Task
 from leaseforge_worker.attempt import Attempts
 from leaseforge_worker.held import Held, Stop
 from leaseforge_worker.loops import OwnLoop

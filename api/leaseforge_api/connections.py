@@ -5,6 +5,7 @@ without end. A few hundred such connections would keep everybody else out.
 """
 
 import asyncio
+import math
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -50,6 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._request_timer: asyncio.TimerHandle | None = None
+        self._due_at = math.inf
         self._unread_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._is_in_head = False
@@ -66,6 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The client is gone."""
         self._is_gone = True
         self._stop_waiting()
+        self._cancel_timer()
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -152,16 +155,32 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(400, msg)
 
     def _await_within(self, seconds: float) -> None:
-        self._stop_waiting()
-        self._request_timer = self.loop.call_later(seconds, self._too_slow)
+        """One timer serves many requests: it goes off when the first of them would have been late, and looks again."""
+        self._due_at = self.loop.time() + seconds
+        if self._request_timer is None or self._request_timer.when() > self._due_at:
+            self._set_timer()
 
     def _stop_waiting(self) -> None:
+        self._due_at = math.inf
+
+    def _set_timer(self) -> None:
+        self._cancel_timer()
+        self._request_timer = self.loop.call_at(self._due_at, self._look_at_time)
+
+    def _cancel_timer(self) -> None:
         if self._request_timer is not None:
             self._request_timer.cancel()
             self._request_timer = None
 
-    def _too_slow(self) -> None:
+    def _look_at_time(self) -> None:
         self._request_timer = None
+        if self.loop.time() >= self._due_at:
+            self._stop_waiting()
+            self._too_slow()
+        elif self._due_at < math.inf:
+            self._set_timer()
+
+    def _too_slow(self) -> None:
         if self._is_idle():
             self._refuse(408, "The request took too long.")
         else:

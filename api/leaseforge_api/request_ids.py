@@ -1,7 +1,7 @@
 """The id that ties an answer, the log lines about it and what the caller sees together."""
 
 import re
-import uuid
+import secrets
 from typing import Any
 
 HEADER = b"x-request-id"
@@ -14,5 +14,5 @@ def request_id(scope: Any) -> str:
     known: str | None = scope.get(_SCOPE_KEY)
     if known is None:
         sent = next((value for name, value in scope["headers"] if name == HEADER), b"")
-        known = scope[_SCOPE_KEY] = sent.decode() if _SANE.fullmatch(sent) else uuid.uuid4().hex
+        known = scope[_SCOPE_KEY] = sent.decode() if _SANE.fullmatch(sent) else secrets.token_hex(16)
     return known

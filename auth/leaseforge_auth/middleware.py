@@ -56,7 +56,7 @@ class Authenticate(ASGIMiddleware):
         scope["user"], scope["auth"] = None, None
         if scope["type"] != ScopeType.HTTP:
             raise NotPermitted("a permission nobody has: this server speaks HTTP only")
-        request = Request[Any, Any, Any](scope, receive, send)
+        request: Request[Any, Any, Any] = Request(scope, receive, send)
         self._prepare_audit(request, opt)
         if opt.get(guards.AUTH) == "session":
             await self._let_in_by_session(request, opt)

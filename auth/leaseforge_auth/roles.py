@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 from leaseforge_auth.permissions import Permission
 
@@ -48,4 +49,10 @@ ALLOWED: dict[Role, frozenset[Permission]] = {
 
 def permissions_of(roles: Iterable[Role]) -> frozenset[Permission]:
     """Everything these roles allow together; nothing for no roles."""
+    return _allowed(tuple(roles))
+
+
+@lru_cache(256)
+def _allowed(roles: tuple[Role, ...]) -> frozenset[Permission]:
+    """Asked with every request."""
     return frozenset[Permission]().union(*(ALLOWED[role] for role in roles))

@@ -1,7 +1,6 @@
 """Keeps a child process of `leaseforge dev` alive, and stops it when asked."""
 
 import asyncio
-import contextlib
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from leaseforge_cli.exits import NOT_WORTH_A_RESTART, CommandFailed, ExitCode
+from leaseforge_worker.child_signals import signal_child
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
@@ -64,8 +64,7 @@ class Child:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        signal_child(process, signal.SIGTERM)
         try:
             await asyncio.wait_for(process.wait(), within_s)
         except TimeoutError:
@@ -76,9 +75,8 @@ class Child:
     def kill(self) -> None:
         """End it at once, without cleaning up."""
         self._stopping = True
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        if self._process is not None:
+            signal_child(self._process, signal.SIGKILL)
 
     async def _run_once(self) -> int:
         self._process = await asyncio.create_subprocess_exec(
@@ -91,7 +89,7 @@ class Child:
             start_new_session=True,
         )
         if self._stopping:  # asked to stop while it was being started
-            self._process.terminate()
+            signal_child(self._process, signal.SIGTERM)
         return await self._process.wait()
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from leaseforge_worker.child_signals import signal_child
+
 ANSWERS_WITHIN_S = 1.0
 _LONGEST_LINE = 16 * 1024 * 1024
 _LAST_WORDS_S = 1.0
@@ -159,9 +161,8 @@ class WorkerProcess:
 
     def _signal(self, number: signal.Signals) -> None:
         self._sent = number
-        if self.pid is not None and self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
+        if self._process is not None:
+            signal_child(self._process, number)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Takes in what it says; once it hung up it is asked nothing any more."""

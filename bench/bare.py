@@ -15,7 +15,8 @@ import redis
 from bench.processes import BareSpec
 from bench.server import QUEUE
 from leaseforge import JobState
-from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement, exchange
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Exchanged, Outcome, Settlement, exchange
 from leaseforge.keys import queue_key
 from leaseforge.store import SyncStore, connect_sync
 

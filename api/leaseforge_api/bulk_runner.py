@@ -15,8 +15,9 @@ from leaseforge import bulk, bulk_calls, bulk_work, events, limits, statistics
 from leaseforge.answers import Answer
 from leaseforge.bell import Bell
 from leaseforge.bulk_calls import OFFICE
+from leaseforge.bulk_fields import count_fields, found_fields, operation_from
 from leaseforge.bulk_pace import Breath, FailureWatch, Pace
-from leaseforge.bulk_records import BulkOperation, BulkState, count_fields, found_fields, operation_from
+from leaseforge.bulk_records import BulkOperation, BulkState
 from leaseforge.bulk_work import Work
 from leaseforge.errors import BulkNotPossible, LeaseforgeError, ScriptFault
 from leaseforge.pulse import Pulse

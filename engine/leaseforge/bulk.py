@@ -11,19 +11,8 @@ from datetime import datetime
 
 from leaseforge import bulk_calls, limits, reads
 from leaseforge.answers import Answer
-from leaseforge.bulk_records import (
-    REPLAYS,
-    STATES,
-    BulkFilter,
-    BulkOperation,
-    BulkOrder,
-    BulkPace,
-    BulkState,
-    operation_from,
-    order_fields,
-    pace_fields,
-    sum_of,
-)
+from leaseforge.bulk_fields import operation_from, order_fields, pace_fields
+from leaseforge.bulk_records import REPLAYS, STATES, BulkFilter, BulkOperation, BulkOrder, BulkPace, BulkState, sum_of
 from leaseforge.calls import Batch, Plan
 from leaseforge.errors import (
     BadInput,

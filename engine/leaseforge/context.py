@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from leaseforge import limits, tracing
+from leaseforge.claimed import Claimed
 from leaseforge.errors import BadInput, FieldProblem
-from leaseforge.exchanges import Claimed
 from leaseforge.jobs import Backoff, NewJob, Options
 from leaseforge.requests import new_job
 from leaseforge.texts import cut

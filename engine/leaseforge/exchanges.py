@@ -10,13 +10,13 @@ import msgspec
 from leaseforge import limits
 from leaseforge.answers import Answer
 from leaseforge.calls import Arg, Call, queue_keys
+from leaseforge.claimed import Claimed, read_claimed
 from leaseforge.errors import ScriptFault
 from leaseforge.fingerprints import fingerprint
-from leaseforge.jobs import JobState, NewJob, Options
+from leaseforge.jobs import JobState, NewJob
 from leaseforge.keys import claim_key, system_key, worker_command_key, worker_key
 from leaseforge.moves import Moved, moves
 from leaseforge.outbox import pack_follow_ups
-from leaseforge.records import tags, whole
 from leaseforge.scripts import ENGINE
 from leaseforge.texts import cut
 from leaseforge.workers import Registered, WorkerReport
@@ -36,7 +36,6 @@ _SWEPT = (
     "groups",
     "wake",
 )
-_decode_tags = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Outcome(StrEnum):
@@ -78,39 +77,13 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     follow_ups: tuple[NewJob, ...] = ()
 
 
-class Claimed(msgspec.Struct, frozen=True, gc=False):
-    """A job in a worker's hands. `token` proves the claim, `fence` is its integer part for handlers.
-
-    `attempt` counts from 1 over the job's life; times are Redis time in ms.
-    """
-
-    id: str
-    queue: str
-    token: str
-    fence: int
-    type: str
-    payload: bytes
-    content_type: str
-    attempt: int
-    failures: int
-    recoveries: int
-    replays: int
-    priority: int
-    options: Options
-    created_at_ms: int
-    ready_at_ms: int
-    tags: tuple[str, ...]
-    traceparent: str | None
-    tracestate: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Exchanged:
     """An exchange's answer. `settled` and `states` stand in the order of the settlements given.
 
     `settled` is ok, fenced or already_done; `states` the state an accepted one led to. `status` is
     ok, empty, paused or already_done (the number was used: `claimed` then holds what still runs
-    under that claim, `adopted` is true). `more`: claimable jobs are left.
+    under that claim). `more`: claimable jobs are left.
     """
 
     settled: tuple[Answer, ...]
@@ -119,7 +92,6 @@ class Exchanged:
     status: Answer
     wait_ms: int | None
     more: bool
-    adopted: bool
     moves: tuple[Moved, ...] = ()
 
 
@@ -297,11 +269,10 @@ def _exchanged(queue: str, raw: Sequence[Any]) -> Exchanged:
     return Exchanged(
         settled=tuple([_SETTLED[word] for word in words]),
         states=tuple([_STATES[word] for word in words]),
-        claimed=tuple([_claimed(queue, row) for row in jobs]),
+        claimed=tuple([read_claimed(queue, row) for row in jobs]),
         status=Answer(status.decode()),
         wait_ms=wait_ms,
         more=bool(more),
-        adopted=status == b"already_done",
         moves=moves(raw, 3),
     )
 
@@ -312,83 +283,3 @@ _SETTLED = dict.fromkeys(_STATES, Answer.OK)
 for _answer in (Answer.FENCED, Answer.ALREADY_DONE):
     _SETTLED[_answer.value.encode()] = _answer
     _STATES[_answer.value.encode()] = None
-
-
-def _claimed(queue: str, row: Sequence[Any]) -> Claimed:
-    """One job of the reply. A damaged field counts as unset: it must not keep the whole batch from its worker."""
-    try:
-        return _read_claimed(queue, row)
-    except (ValueError, msgspec.MsgspecError):
-        return _read_claimed(queue, _mended(row))
-
-
-_NUMBERS = frozenset({b"failures", b"recoveries", b"replays", b"priority"})
-_NO_OPTIONS = Options.decode(None)
-_JSON = "application/json"
-_MOST = 7
-"""So many columns every job has; then come names and values of what few have."""
-
-
-def _mended(row: Sequence[Any]) -> list[Any]:
-    mended = list(row)
-    mended[2] = whole(row[2])
-    for at in range(_MOST, len(row), 2):
-        name, value = row[at], row[at + 1]
-        if name in _NUMBERS:
-            mended[at + 1] = whole(value)
-        elif name == b"tags":
-            mended[at + 1] = msgspec.json.encode(tags(value))
-        elif name in (b"traceparent", b"tracestate"):
-            mended[at + 1] = value.decode(errors="replace").encode()
-    return mended
-
-
-def _read_claimed(queue: str, row: Sequence[Any]) -> Claimed:
-    token = row[1].decode()
-    fence = int(token[: token.index(".")])
-    job_id = row[0].decode("utf-8", "replace")
-    job_type = row[4].decode("utf-8", "replace") if row[4] else ""
-    attempt, created_at_ms, ready_at_ms = int(row[2]), whole(row[5]), whole(row[6])
-    if len(row) == _MOST:
-        return Claimed(
-            job_id,
-            queue,
-            token,
-            fence,
-            job_type,
-            row[3],
-            _JSON,
-            attempt,
-            0,
-            0,
-            0,
-            0,
-            _NO_OPTIONS,
-            created_at_ms,
-            ready_at_ms,
-            (),
-            None,
-        )
-    few = {row[at]: row[at + 1] for at in range(_MOST, len(row), 2)}
-    content_type, labels = few.get(b"content_type"), few.get(b"tags")
-    traceparent, tracestate = few.get(b"traceparent"), few.get(b"tracestate")
-    return Claimed(
-        id=job_id,
-        queue=queue,
-        token=token,
-        fence=fence,
-        type=job_type,
-        payload=row[3],
-        content_type=content_type.decode("utf-8", "replace") if content_type else _JSON,
-        attempt=attempt,
-        failures=int(few.get(b"failures") or 0),
-        recoveries=int(few.get(b"recoveries") or 0),
-        replays=int(few.get(b"replays") or 0),
-        priority=int(few.get(b"priority") or 0),
-        options=Options.decode(few.get(b"options")),
-        created_at_ms=created_at_ms,
-        ready_at_ms=ready_at_ms,
-        tags=_decode_tags(labels) if labels else (),
-        traceparent=traceparent.decode() if traceparent else None,
-        tracestate=tracestate.decode() if tracestate else None,
-    )

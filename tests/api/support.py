@@ -3,7 +3,8 @@
 from itertools import count
 
 from leaseforge import exchanges, operations
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge.workers import WorkerReport, WorkerState

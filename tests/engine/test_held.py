@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from leaseforge import attempts, exchanges, operations, reads
-from leaseforge.exchanges import Claimed, Outcome
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome
 from leaseforge.held import held
 from leaseforge.jobs import Progress
 from leaseforge.keys import worker_command_key

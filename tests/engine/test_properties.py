@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from leaseforge import limits, operations
 from leaseforge.answers import Answer
-from leaseforge.exchanges import Claimed, Outcome
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.texts import cut

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from leaseforge import attempts, exchanges, operations
+from leaseforge.claimed import Claimed
 from leaseforge.errors import InvalidTransition, JobNotFound
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.requests import new_job
 from tests.model.script_calls import script_call
 from tests.model.transition_table import Effect, Event, Row, State, When

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from leaseforge import attempts, exchanges, operations, outbox
+from leaseforge.answers import Answer
 from leaseforge.calls import Call
 from leaseforge.errors import StoreFull
 from leaseforge.exchanges import Exchanged, Outcome, Settlement
@@ -70,7 +71,7 @@ class WorkTwin(TwinBase):
             answered = self._answered(reply)
             assert replace(answered, wait_ms=None) == replace(expected, wait_ms=None)
             check_wait(answered.wait_ms, expected.wait_ms)
-            if not reply.adopted:
+            if reply.status is not Answer.ALREADY_DONE:
                 self._issued += [(job.id, job.token) for job in reply.claimed]
             self._compare()
 

@@ -6,15 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 from leaseforge import bulk, bulk_calls, bulk_work, limits, statistics
-from leaseforge.bulk_records import (
-    BulkAction,
-    BulkFilter,
-    BulkOperation,
-    BulkOrder,
-    BulkState,
-    count_fields,
-    found_fields,
-)
+from leaseforge.bulk_fields import count_fields, found_fields
+from leaseforge.bulk_records import BulkAction, BulkFilter, BulkOperation, BulkOrder, BulkState
 from leaseforge.bulk_work import Work
 from tests.support.live_queue import LiveQueue
 from tests.support.waiting import eventually_sync

@@ -12,8 +12,9 @@ import msgspec
 
 from leaseforge import attempts, exchanges, operations, outbox, reads, statistics
 from leaseforge.calls import Plan
+from leaseforge.claimed import Claimed
 from leaseforge.errors import LeaseforgeError, StoreError
-from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement
+from leaseforge.exchanges import Exchanged, Outcome, Settlement
 from leaseforge.filters import Filter
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.queues import QueueInfo

@@ -3,7 +3,8 @@
 from typing import Any
 
 from leaseforge import exchanges
-from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Exchanged, Outcome, Settlement
 from tests.support.interleaving import TurnStore
 from tests.support.live_queue import LEASE_MS
 

@@ -10,7 +10,8 @@ import redis
 from leaseforge import exchanges, limits, operations, reads
 from leaseforge.answers import Answer
 from leaseforge.calls import Call, Plan, queue_keys
-from leaseforge.exchanges import Claimed, Exchanged, Outcome, Settlement, Ticked
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Exchanged, Outcome, Settlement, Ticked
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
 from leaseforge.requests import new_job

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from leaseforge import exchanges, operations
 from leaseforge.answers import Answer
+from leaseforge.claimed import Claimed
 from leaseforge.errors import StoreUnavailable
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.limits import CHUNK, MAX_BULK
 from leaseforge.requests import new_job
 from leaseforge.store import Store

@@ -7,7 +7,8 @@ from typing import Any
 
 from leaseforge.answers import Answer
 from leaseforge.calls import Call
-from leaseforge.exchanges import Claimed, Exchanged
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Exchanged
 from leaseforge.jobs import JobState, Options
 from leaseforge_worker.held import Held
 
@@ -77,7 +78,6 @@ def exchanged(
         status=status or (Answer.OK if jobs else Answer.EMPTY),
         wait_ms=wait_ms,
         more=more,
-        adopted=status is Answer.ALREADY_DONE,
     )
 
 

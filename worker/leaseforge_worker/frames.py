@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from leaseforge.exchanges import Claimed
+from leaseforge.claimed import Claimed
 from leaseforge.isolation import Isolation, Whereabouts
 from leaseforge.jobs import NewJob
 from leaseforge_worker.outcomes import Failure

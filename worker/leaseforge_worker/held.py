@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from leaseforge.claimed import Claimed
 from leaseforge.errors import AttemptEnded
-from leaseforge.exchanges import Claimed, Settlement
+from leaseforge.exchanges import Settlement
 from leaseforge.jobs import NewJob
 from leaseforge.policies import Policy
 from leaseforge_worker.follow_ups import FollowUps

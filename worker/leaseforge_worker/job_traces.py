@@ -15,7 +15,8 @@ from opentelemetry.context import Context, attach
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Tracer, set_span_in_context
 
 from leaseforge.answers import Answer
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import JobState
 from leaseforge.moves import Moved
 from leaseforge.tracing_sdk import Recording, trace_of_job

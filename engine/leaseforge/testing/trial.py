@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, ParamSpec
 
+from leaseforge.claimed import Claimed
 from leaseforge.context import Context
 from leaseforge.errors import LeaseforgeError
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import Backoff, JobError, JobState, NewJob, Progress
 from leaseforge.middleware import Middleware
 from leaseforge.policies import Policy

@@ -6,8 +6,9 @@ import pytest
 
 from leaseforge import bulk_work, operations
 from leaseforge.bulk_records import BulkOperation, BulkState
+from leaseforge.claimed import Claimed
 from leaseforge.errors import InvalidTransition, JobNotFound, UniqueKeyTaken
-from leaseforge.exchanges import Claimed, Outcome
+from leaseforge.exchanges import Outcome
 from tests.support.bulk_steps import Runner
 from tests.support.live_queue import LiveQueue
 

@@ -53,7 +53,7 @@ async def exchange(door: Door, line: LiveQueue) -> None:
     )
 
     assert answer.settled == (Answer.ALREADY_DONE,) * 4
-    assert answer.adopted
+    assert answer.status is Answer.ALREADY_DONE
     assert [job.id for job in answer.claimed] == [ids[2], ids[4]]
     assert [job.attempt for job in answer.claimed] == [2, 1]
     assert [line.job(job_id).failures for job_id in ids] == [0, 1, 0, 0, 0, 0]

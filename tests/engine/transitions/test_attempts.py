@@ -4,7 +4,8 @@ import pytest
 
 from leaseforge import attempts, operations, reads
 from leaseforge.answers import Answer
-from leaseforge.exchanges import Claimed, Outcome
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome
 from leaseforge.jobs import Progress
 from leaseforge.limits import MAX_LOG_LINES
 from tests.support.live_queue import LiveQueue

@@ -6,8 +6,9 @@ import pytest
 
 from leaseforge import operations, outbox, reads
 from leaseforge.answers import Answer
+from leaseforge.claimed import Claimed
 from leaseforge.errors import StoreFull
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.limits import MAX_FOLLOW_UPS
 from leaseforge.requests import new_job

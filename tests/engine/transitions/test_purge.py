@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from leaseforge import calls, operations, reads
+from leaseforge.claimed import Claimed
 from leaseforge.errors import BadInput
-from leaseforge.exchanges import Claimed, Outcome, Settlement
+from leaseforge.exchanges import Outcome, Settlement
 from leaseforge.jobs import JobState
 from leaseforge.queues import QueueInfo
 from tests.support.live_queue import LiveQueue

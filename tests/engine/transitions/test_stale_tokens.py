@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from leaseforge import operations
 from leaseforge.answers import Answer
-from leaseforge.exchanges import Claimed, Outcome
+from leaseforge.claimed import Claimed
+from leaseforge.exchanges import Outcome
 from leaseforge.jobs import JobState
 from tests.support.live_queue import LiveQueue
 

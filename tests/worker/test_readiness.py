@@ -11,8 +11,7 @@ from leaseforge import operations
 from leaseforge.context import Context
 from leaseforge.store import Store
 from leaseforge.tasks import task
-from leaseforge_worker import discovery, waiting
-from leaseforge_worker import worker as worker_module
+from leaseforge_worker import discovery, readiness, waiting
 from leaseforge_worker.health import Health
 from leaseforge_worker.worker import Worker
 from tests.support.proxy import Proxy
@@ -29,7 +28,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of 0.1 s, and a worker that was answered nothing for 0.6 s is late: the same ratio, sooner."""
     monkeypatch.setattr(waiting, "WAIT_S", 0.1)
     monkeypatch.setattr(discovery, "EVERY_S", 0.1)
-    monkeypatch.setattr(worker_module, "_SILENCE_S", LATE_S)
+    monkeypatch.setattr(readiness, "_SILENCE_S", LATE_S)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Moves follow-ups for other queues from the outbox of their parents' queue to their own."""
 
-import asyncio
-import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from leaseforge.outbox import Forwarded
 from leaseforge_worker.held import Clock
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
-from leaseforge_worker.pauses import Pauses
+from leaseforge_worker.rounds import Rounds
 
 log = structlog.get_logger()
 
@@ -62,11 +60,9 @@ class Forwarding:
         self._draw = draw
         self._asked: dict[str, None] = {}
         self._left: dict[str, None] = {}
-        self._wake = asyncio.Event()
         self._busy = False
-        self._due = clock()
         self._stuck: set[str] = set()
-        self._pauses = Pauses(first_s=0.1, longest_s=EVERY_S)
+        self._rounds = Rounds(beat=beat, clock=clock, first_s=0.1, longest_s=EVERY_S)
 
     @property
     def is_busy(self) -> bool:
@@ -76,7 +72,7 @@ class Forwarding:
     def soon(self, queue: str) -> None:
         """A job of this queue completed with follow-ups for others."""
         self._asked[queue] = None
-        self._wake.set()
+        self._rounds.ask()
 
     def left(self, queue: str) -> None:
         """A sweep found follow-ups: perhaps on their way, perhaps left by a worker that died or stuck."""
@@ -84,27 +80,17 @@ class Forwarding:
 
     async def run(self) -> None:
         """Forwards for ever; Redis being away only pauses it."""
-        while True:
-            self._beat()
-            try:
-                await self.run_once()
-            except StoreError:
-                await asyncio.sleep(self._pauses.next_s())
-                continue
-            self._pauses.reset()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, self._due - self._clock())):
-                    await self._wake.wait()
+        await self._rounds.keep(self.run_once)
 
     async def run_once(self) -> None:
         """Forwards from the queues asked for, and once their time has come from those with follow-ups left.
 
         Raises StoreError after all were tried; those that failed count as asked for.
         """
-        self._wake.clear()
+        is_due = self._rounds.begin()
         asked, self._asked = self._asked, {}
-        if self._due <= self._clock():
-            self._due = self._clock() + EVERY_S * (1 - _JITTER * self._draw())
+        if is_due:
+            self._rounds.again_in(EVERY_S * (1 - _JITTER * self._draw()))
             asked |= self._left
             self._left = {}
         failure: StoreError | None = None

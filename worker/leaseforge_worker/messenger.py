@@ -1,7 +1,6 @@
 """Brings what running handlers say, progress and log lines, to Redis."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -15,7 +14,7 @@ from leaseforge.errors import ScriptFault, StoreError
 from leaseforge_worker.held import Clock, Held, Stop
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Meters
-from leaseforge_worker.pauses import Pauses
+from leaseforge_worker.rounds import Rounds
 
 log = structlog.get_logger()
 
@@ -62,12 +61,9 @@ class Messenger:
         self._lost = lost
         self._link = link
         self._meters = meters
-        self._beat = beat
         self._clock = clock
         self._ended: dict[Held, None] = {}
-        self._wake = asyncio.Event()
-        self._due = clock()
-        self._pauses = Pauses(first_s=0.05, longest_s=EVERY_S)
+        self._rounds = Rounds(beat=beat, clock=clock, first_s=0.05, longest_s=EVERY_S)
 
     @property
     def unsettled(self) -> int:
@@ -79,28 +75,18 @@ class Messenger:
         if held.words is not None:
             held.words.close()
         self._ended[held] = None
-        self._wake.set()
+        self._rounds.ask()
 
     async def run(self) -> None:
         """Carries words for ever; Redis being away only pauses it."""
-        while True:
-            self._beat()
-            try:
-                await self.run_once()
-            except StoreError:
-                await asyncio.sleep(self._pauses.next_s())
-                continue
-            self._pauses.reset()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, self._due - self._clock())):
-                    await self._wake.wait()
+        await self._rounds.keep(self.run_once)
 
     async def run_once(self) -> None:
         """Tells last words, and once a second what running attempts said. Raises StoreError after all were tried."""
-        self._wake.clear()
+        is_due = self._rounds.begin()
         speakers = dict.fromkeys(self._ended)
-        if self._due <= self._clock():
-            self._due = self._clock() + EVERY_S
+        if is_due:
+            self._rounds.again_in(EVERY_S)
             speaking = (held for held in self._running() if held.has_unsent_words and held.stop is not Stop.FENCED)
             speakers |= dict.fromkeys(speaking)
         by_queue: dict[str, list[Held]] = {}
@@ -158,7 +144,7 @@ class Messenger:
             self._cancelled(held)
         if held in self._ended:
             if held.has_unsent_words and answer is not Answer.FENCED:
-                self._wake.set()  # said between the message that was under way and the end
+                self._rounds.ask()  # said between the message that was under way and the end
             else:
                 del self._ended[held]
                 self._settle(held)

@@ -27,12 +27,13 @@ from leaseforge_worker.health import Health, HealthServer
 from leaseforge_worker.link import Link
 from leaseforge_worker.metrics import Exposition, Gauges, Meters
 from leaseforge_worker.program import program_settings
+from leaseforge_worker.readiness import Readiness
 from leaseforge_worker.registry import Registration
 from leaseforge_worker.renewal import Renewal
 from leaseforge_worker.settings import WorkerSettings
 from leaseforge_worker.supervision import end_tasks, supervise
 from leaseforge_worker.ticker import Ticker
-from leaseforge_worker.waiting import WAIT_S, Waiting
+from leaseforge_worker.waiting import Waiting
 
 if TYPE_CHECKING:
     from leaseforge.tracing_sdk import Recording
@@ -46,9 +47,6 @@ WORN_OUT = 75
 
 _SHORTEST_TIMEOUT_S = 0.5
 _LONGEST_TIMEOUT_S = 5.0
-_SILENCE_S = WAIT_S + 8.0
-"""A worker with a free slot claims or waits again every WAIT_S at least, and a call may take 5 s: one that was answered
-nothing for this long is not ready."""
 
 
 def new_run_id() -> str:
@@ -91,6 +89,7 @@ class Worker(Startable):
         self.meters = Meters(types=frozenset(tasks.names()))
         self.link = Link()
         self.pulse = Pulse()
+        self._readiness = Readiness(link=self.link, meters=self.meters, pulse=self.pulse, lease_s=settings.lease_s)
         self._settings = settings
         self._tasks = tasks
         self._began = began
@@ -102,7 +101,6 @@ class Worker(Startable):
         self._stop_soon: Callable[[], None] = self._stop_asked.set
         self._stopping = False
         self._status = OK
-        self._found_none = False
 
     @classmethod
     def of(
@@ -146,8 +144,7 @@ class Worker(Startable):
 
     def health(self) -> Health:
         """What a probe may know. Callable from any thread, also while a handler blocks the loop."""
-        redis_ok = not self.link.degraded and self.link.silence_s < max(_SILENCE_S, self._settings.lease_s)
-        return Health(redis_ok=redis_ok, accepts_work=self._takes_work())
+        return self._readiness.health(self.state, self._custody)
 
     def metrics(self) -> bytes:
         """This process's figures as a page for Prometheus. Callable from any thread."""
@@ -156,7 +153,7 @@ class Worker(Startable):
     @property
     def is_claiming(self) -> bool:
         """Whether it has asked for jobs and Redis has answered; where it serves every queue there may be none yet."""
-        return self._found_none or "claim" in self.meters.calls
+        return self._readiness.is_claiming
 
     def ask_to_stop(self) -> None:
         """Asks for a drain. Callable from any thread and from a signal handler; asking again changes nothing."""
@@ -322,26 +319,17 @@ class Worker(Startable):
             self.ask_to_stop()
 
     def _found(self, queues: Sequence[str]) -> None:
-        """The queues there are; none at all is as ready for work as it gets."""
         if self._custody is not None:
             self._custody.serve(queues)
-        self._found_none = self._found_none or not queues
+        self._readiness.found(queues)
 
     def _beat(self, name: str) -> Callable[[], None]:
         return lambda: self.pulse.beat(name)
 
     def _ticked(self) -> None:
         self.pulse.beat("tick")
-        if self._custody is not None and not self._custody.pool.has_free_slot():
-            self.link.asked()  # a full worker has nothing to ask for, and must not look late when a slot gets free
-
-    def _takes_work(self) -> bool:
-        """Whether claims and waits for work are answered, or there is a reason for none."""
-        if self.state is not WorkerState.RUNNING or self._custody is None:
-            return False
-        if not self._custody.intake.queues:  # it serves every queue, and there is none: then it must look for one
-            return self.pulse.ages_s().get("discovery", 0.0) < _SILENCE_S
-        return not self._custody.pool.has_free_slot() or self.link.since_asked_s < _SILENCE_S
+        if self._custody is not None:
+            self._readiness.ticked(self._custody)
 
     def _gauges(self) -> Gauges:
         custody = self._custody

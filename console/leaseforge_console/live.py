@@ -24,6 +24,7 @@ from leaseforge.pulse import Pulse
 from leaseforge.queues import queue_name_problem
 from leaseforge.store import Store
 from leaseforge.workers import WorkerInfo
+from leaseforge_auth.shared_reads import SharedReads
 from leaseforge_console.room import Place
 from leaseforge_console.views.snapshot import NO_OPERATIONS, Snapshot
 
@@ -98,7 +99,15 @@ class TooManyStreams(LeaseforgeError):
 
 
 async def read_snapshot(store: Store) -> Snapshot:
-    """All queues and workers, and what goes on in bulk, now; as far as it can be read."""
+    """All queues and workers, and what goes on in bulk, as far as it can be read.
+
+    Pages that are asked for at the same time share a reading, but none is given one that had begun before it was asked
+    for: what its reader has just done, here or by another server, might be missing in it.
+    """
+    return await _SHARED.get(store)
+
+
+async def _read_snapshot(store: Store) -> Snapshot:
     queues, workers, going, foreign_keys = await asyncio.gather(
         store.run(reads.readable(reads.queues(), [])),
         store.run(reads.readable(reads.all_workers(), [])),
@@ -108,6 +117,9 @@ async def read_snapshot(store: Store) -> Snapshot:
     if not queues and system_key("queues") in foreign_keys:
         queues = await store.run(reads.queues_named(_served(workers)))
     return Snapshot.of(queues, workers, going, foreign_keys)
+
+
+_SHARED: SharedReads[Store, Snapshot] = SharedReads(_read_snapshot, is_alone=lambda: False)
 
 
 def _served(workers: Iterable[WorkerInfo]) -> list[str]:

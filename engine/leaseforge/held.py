@@ -11,7 +11,7 @@ from leaseforge.queues import queue_name_problem
 from leaseforge.records import fence_of, instant, progress_of, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
-from leaseforge.workers import Running, WorkerInfo
+from leaseforge.workers import ReportedJob, WorkerInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Lease:
 class Held:
     """A job of a worker's report. `lease` is None if the worker has it no more: it ended, or another one has it."""
 
-    job: Running
+    job: ReportedJob
     lease: Lease | None
 
 
@@ -76,5 +76,5 @@ def _lease(now: datetime, row: Sequence[bytes | None]) -> Lease | None:
     )
 
 
-def _same(job: Running, lease: Lease | None) -> Lease | None:
+def _same(job: ReportedJob, lease: Lease | None) -> Lease | None:
     return lease if lease is not None and lease.fence == job.fence else None

@@ -18,7 +18,7 @@ from leaseforge.queues import LIMIT_NAMES, QueueInfo, QueueLimits, check_queue_n
 from leaseforge.records import instant, job_from, log_line, pairs, whole
 from leaseforge.requests import is_job_id
 from leaseforge.scripts import ENGINE
-from leaseforge.workers import Command, Running, WorkerInfo, WorkerReport, WorkerState, is_worker_id
+from leaseforge.workers import Command, WorkerInfo, WorkerReport, WorkerState, is_worker_id
 
 T = TypeVar("T")
 SIZES = ("ready", "running", "scheduled", "retrying", "completed", "cancelled", "dead")
@@ -341,7 +341,7 @@ def _worker(now: int, worker_id: bytes, seen: bytes, report: bytes | None) -> Wo
         last_seen_at=_at(last_seen_ms),
         longest_renewal_gap_ms=said.longest_renewal_gap_ms,
         running_count=said.running_count,
-        running=tuple(Running(j.id, j.queue, j.type, j.fence, _at(j.started_ms)) for j in said.running),
+        running=said.running,
     )
 
 

@@ -1,12 +1,13 @@
 """Workers as they report themselves and as operators see them."""
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 import msgspec
 
 from leaseforge import limits
+from leaseforge.records import instant
 
 
 class WorkerState(StrEnum):
@@ -40,6 +41,11 @@ class ReportedJob(msgspec.Struct, frozen=True, array_like=True):
     type: str
     fence: int
     started_ms: int
+
+    @property
+    def started_at(self) -> datetime:
+        """The same as a time; made when it is asked for: of thousands of jobs in reports few are looked at."""
+        return instant(self.started_ms) or datetime.fromtimestamp(0, UTC)
 
 
 class WorkerReport(msgspec.Struct, frozen=True):
@@ -77,17 +83,6 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A job on a worker, as of the worker's last report."""
-
-    id: str
-    queue: str
-    type: str
-    fence: int
-    started_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """A worker as its last report, and the time since it, show it.
 
@@ -107,7 +102,7 @@ class WorkerInfo:
     last_seen_at: datetime
     longest_renewal_gap_ms: int
     running_count: int
-    running: tuple[Running, ...] = field(default=())
+    running: tuple[ReportedJob, ...] = ()
     wanted: Command | None = None
 
 

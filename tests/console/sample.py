@@ -6,7 +6,7 @@ from typing import Any
 from leaseforge.jobs import Attempt, DeadGroup, Job, JobError, JobState, Options
 from leaseforge.queues import QueueInfo
 from leaseforge.statistics import Point, Throughput
-from leaseforge.workers import Running, WorkerInfo, WorkerState
+from leaseforge.workers import ReportedJob, WorkerInfo, WorkerState
 from leaseforge_console.views.overview import Reading
 from leaseforge_console.views.signs import Signs
 from leaseforge_console.views.snapshot import Snapshot
@@ -31,7 +31,7 @@ def queue(name: str = "default", *, paused: bool = False, oldest_s: float | None
 
 
 def worker(
-    *queues: str, state: WorkerState = WorkerState.RUNNING, running: tuple[Running, ...] = (), **fields: Any
+    *queues: str, state: WorkerState = WorkerState.RUNNING, running: tuple[ReportedJob, ...] = (), **fields: Any
 ) -> WorkerInfo:
     values: dict[str, Any] = {
         "id": "worker-7f9c",
@@ -52,8 +52,8 @@ def worker(
     return WorkerInfo(**(values | fields))
 
 
-def run(job_id: str, seconds: float, *, queue: str = "default") -> Running:
-    return Running(job_id, queue, "echo", 1, ago(seconds))
+def run(job_id: str, seconds: float, *, queue: str = "default") -> ReportedJob:
+    return ReportedJob(job_id, queue, "echo", 1, round(ago(seconds).timestamp() * 1000))
 
 
 def snapshot(*parts: QueueInfo | WorkerInfo) -> Snapshot:

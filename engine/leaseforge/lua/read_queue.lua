@@ -31,40 +31,39 @@ end
 
 local function oldest_ready(K)
   local oldest = -1
-  local function look(found)
+  local function look(entry)
     -- A damaged record is shown by the lists and settled by a claim; the queue's page must not fail of it.
-    local values = read_record(entry_id(found[1]), 'ready_at')
-    local at = values and whole(values[2]) or 0
+    local value = spare(redis.pcall('HGET', record_key(entry_id(entry)), 'ready_at'))
+    local at = type(value) == 'string' and whole(value) or 0
     if at > 0 and (oldest < 0 or at < oldest) then
       oldest = at
     end
   end
-  local bound = '-inf'
+  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')[2]
+  local found = redis.call('ZRANGE', K.ready, 0, 0, 'WITHSCORES')
   for _ = 1, 16 do
-    local found = redis.call('ZRANGE', K.ready, bound, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-    if #found == 0 then
+    look(found[1])
+    if tonumber(found[2]) == tonumber(last) then
       return oldest
     end
-    look(found)
-    bound = '(' .. found[2]
+    found = redis.call('ZRANGE', K.ready, '(' .. found[2], '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   end
-  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')
-  look(redis.call('ZRANGE', K.ready, last[2], last[2], 'BYSCORE', 'LIMIT', 0, 1))
+  look(redis.call('ZRANGE', K.ready, last, last, 'BYSCORE', 'LIMIT', 0, 1)[1])
   return oldest
 end
 
 local function read_queue(K, A)
-  if redis.call('EXISTS', K.meta) == 0 then
-    return {}
-  end
   local meta = read_key('meta', {}, 'HMGET', K.meta, 'paused', 'seq', 'max_running', 'rate', 'burst', 'keep_ms', 'keep',
     'dead_keep_ms', 'dead_keep')
+  if not meta[2] and redis.call('EXISTS', K.meta) == 0 then
+    return {}
+  end
   local limits, sizes = {}, {}
   for i = 3, 9 do
-    limits[#limits + 1] = meta[i] or false
+    limits[i - 2] = meta[i] or false
   end
-  for _, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
-    sizes[#sizes + 1] = read_key(state, 0, 'ZCARD', K[state])
+  for i, state in ipairs({ 'ready', 'running', 'scheduled', 'retrying', 'completed', 'cancelled', 'dead' }) do
+    sizes[i] = read_key(state, 0, 'ZCARD', K[state])
   end
   local totals = read_key('counts', {}, 'HGETALL', K.counts)
   local oldest = sizes[1] > 0 and oldest_ready(K) or -1

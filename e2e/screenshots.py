@@ -202,6 +202,9 @@ def keep(page: Page, name: str, *, whole: bool = True) -> None:
 
 def shoot(page: Page, name: str, *, whole: bool) -> None:
     """One picture; what still moves is shown at rest, and no message of a moment covers what it lies on."""
+    # As when the page is opened at this width: the current tab is in sight.
+    tab = page.locator(".tabs [aria-current]")
+    tab.evaluate_all("(tabs) => tabs[0]?.scrollIntoView({ block: 'nearest', inline: 'center' })")
     page.evaluate("document.getAnimations().forEach((a) => { try { a.finish() } catch { a.cancel() } })")
     page.evaluate("document.querySelectorAll('#toasts > *').forEach((toast) => toast.remove())")
     page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)

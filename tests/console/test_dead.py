@@ -215,7 +215,7 @@ def test_pages_of_groups_keep_the_queue() -> None:
 
     page = dead.groups(Page(groups, 120, 50, 50), Asked(queue="billing"), snapshot)
 
-    assert page.pages.text == "51\N{EN DASH}100 of 120"
+    assert page.pages.text == "51\N{EN DASH}100 of 120 groups"
     assert page.pages.previous == "/dead?queue=billing"
     assert page.pages.following == "/dead?queue=billing&offset=100"
 

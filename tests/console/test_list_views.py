@@ -124,7 +124,7 @@ def test_pages_of_a_list_know_where_they_are() -> None:
     reading = queue.Reading(Page(jobs, 120, 50, 50), sample.throughput(), Rate(0, 0))
     page = queue.build("billing", JobState.DEAD, reading, snapshot)
 
-    assert page.pages.text == "51\N{EN DASH}100 of 120"
+    assert page.pages.text == "51\N{EN DASH}100 of 120 jobs"
     assert page.pages.previous == "/queues/billing?state=dead"
     assert page.pages.following == "/queues/billing?state=dead&offset=100"
 

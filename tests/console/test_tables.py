@@ -76,7 +76,7 @@ def test_a_table_is_shown_a_page_at_a_time() -> None:
 
     first, last = (queues.build(snapshot, Look(offset=offset)).table for offset in (0, 150))
 
-    assert first.pages.text == "1\N{EN DASH}75 of 200"
+    assert first.pages.text == "1\N{EN DASH}75 of 200 queues"
     assert (first.pages.previous, first.pages.following) == (None, "/queues?offset=75")
     assert (len(last.rows), last.pages.previous, last.pages.following) == (50, "/queues?offset=75", None)
 
@@ -91,7 +91,7 @@ async def test_many_queues_and_workers_stay_small_pages(operator: Visitor, store
         assert len((await operator.get(path)).content) < 200_000
     found = words((await operator.get("/console/queues?q=name-199")).text)
     assert "a-queue-with-a-long-name-199" in found
-    assert "1\N{EN DASH}1 of 1" in found
+    assert "1 of 200 queues" in found
     assert "No queue matches" in words((await operator.get("/console/queues?q=nowhere")).text)
     assert "No worker matches" in words((await operator.get("/console/workers?q=nowhere")).text)
 

@@ -17,7 +17,7 @@ from leaseforge_console.views.chosen import Choice, JobList, Selection, choices,
 from leaseforge_console.views.list_tools import ListTools
 from leaseforge_console.views.queues import TYPED_ABOVE, TYPED_WORD
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.tables import Pages
+from leaseforge_console.views.tables import Pages, shown
 
 PAGE_SIZE = 50
 _FIELDS = ("type", "text", "within")
@@ -221,9 +221,8 @@ def _pages(found: Page[DeadGroup], asked: Asked) -> Pages:
         return f"/dead{query}" + (f"{'&' if query else '?'}offset={offset}" if offset else "")
 
     last = found.offset + len(found.items)
-    text = f"{found.offset + 1:,}\N{EN DASH}{last:,} of {found.total:,}" if found.items else f"none of {found.total:,}"
     return Pages(
-        text,
+        shown(found.offset, len(found.items), found.total, "group"),
         path(max(found.offset - PAGE_SIZE, 0)) if found.offset else None,
         path(found.offset + PAGE_SIZE) if last < found.total and found.items else None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from leaseforge.statistics import CLASSES, TypeShape, added_up, quantile
-from leaseforge_console.charts import PLOT_HEIGHT, Mark, Slot, scale
+from leaseforge_console.charts import PLOT_HEIGHT, Mark, Slot, Tick, scale
 from leaseforge_console.filters import number, plural, span
 
 Shapes = Mapping[str, Sequence[TypeShape]]
@@ -52,7 +52,7 @@ class Histogram:
     height: int
     bars: tuple[Bar, ...]
     marks: tuple[Mark, ...]
-    ticks: tuple[tuple[float, str, str], ...]
+    ticks: tuple[Tick, ...]
     slots: tuple[Slot, ...]
 
 
@@ -133,7 +133,9 @@ def histogram(shapes: Shapes) -> Histogram | None:
             Mark(round(PLOT_HEIGHT - step * each / top * (PLOT_HEIGHT - 8), 1), number(step * each))
             for each in range(round(top / step) + 1)
         ),
-        ticks=tuple((index / CLASSES * 100, _bound(index - 1), "middle") for index in (2, 5, 8, 11, 14)),
+        ticks=tuple(
+            Tick(index / CLASSES * 100, _bound(index - 1), "middle", minor=False) for index in (2, 5, 8, 11, 14)
+        ),
         slots=slots,
     )
 

@@ -91,7 +91,7 @@ def build(asked: Asked, throughput: Throughput, shapes: Shapes, snapshot: Snapsh
         orders=tuple(Range(each, asked.path(order=each), each == asked.order) for each in ORDERS),
         names=tuple(queue.name for queue in snapshot.queues[:_MOST_NAMES]),
         throughput=per_second("Jobs per second", THROUGHPUT, throughput, snapshot),
-        trouble=per_second("Trouble per second", TROUBLE, throughput, snapshot),
+        trouble=per_second("Failures per second", TROUBLE, throughput, snapshot),
         histogram=histogram(shapes),
         types=_table(by_type(shapes), asked),
         queues=_table(by_queue(shapes), asked),

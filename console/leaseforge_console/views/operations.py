@@ -11,7 +11,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views.bulk_words import StateBadge, scope_line, state_badge, title
 from leaseforge_console.views.progress import Progress, pace_words, progress, time_left
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.tables import Pages
+from leaseforge_console.views.tables import Pages, shown
 
 PAGE_SIZE = 50
 STATES: Mapping[str, tuple[str, ...]] = {
@@ -113,9 +113,8 @@ def _path(which: str, offset: int) -> str:
 
 def _pages(found: Page[BulkOperation], which: str) -> Pages:
     last = found.offset + len(found.items)
-    text = f"{found.offset + 1:,}\N{EN DASH}{last:,} of {found.total:,}" if found.items else f"none of {found.total:,}"
     return Pages(
-        text,
+        shown(found.offset, len(found.items), found.total, "operation"),
         _path(which, max(found.offset - PAGE_SIZE, 0)) if found.offset else None,
         _path(which, found.offset + PAGE_SIZE) if last < found.total and found.items else None,
     )

@@ -13,7 +13,7 @@ from leaseforge_console.views import queues
 from leaseforge_console.views.overview import throughput_chart
 from leaseforge_console.views.queue_settings import in_short
 from leaseforge_console.views.snapshot import Snapshot
-from leaseforge_console.views.tables import Pages
+from leaseforge_console.views.tables import Pages, shown
 
 PAGE_SIZE = 50
 TABS = (
@@ -217,9 +217,8 @@ def _pages(name: str, state: JobState, jobs: Page[Job]) -> Pages:
         return f"/queues/{name}?state={state.value}" + (f"&offset={offset}" if offset else "")
 
     last = jobs.offset + len(jobs.items)
-    text = f"{jobs.offset + 1:,}\N{EN DASH}{last:,} of {jobs.total:,}" if jobs.items else f"none of {jobs.total:,}"
     return Pages(
-        text,
+        shown(jobs.offset, len(jobs.items), jobs.total, "job"),
         path(max(jobs.offset - PAGE_SIZE, 0)) if jobs.offset else None,
         path(jobs.offset + PAGE_SIZE) if last < jobs.total and jobs.items else None,
     )

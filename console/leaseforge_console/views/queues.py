@@ -46,6 +46,7 @@ class Queues:
 
 TABLE: Table[QueueRow] = Table(
     path="/queues",
+    what="queue",
     columns=(
         Column("name", "Queue", lambda row: row.name, "name", falls=False),
         Column("ready", "Ready", lambda row: row.ready, "most ready"),

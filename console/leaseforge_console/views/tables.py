@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from leaseforge import limits
+from leaseforge_console.filters import plural
 
 Row = TypeVar("Row")
 
@@ -14,11 +15,19 @@ MAX_FIND = 100
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Where in the list this page is: `1-50 of 12,481`, with a dash."""
+    """The foot of a list: what of it this page shows, and the ways to the pages before and behind."""
 
     text: str
     previous: str | None
     following: str | None
+
+
+def shown(offset: int, count: int, total: int, what: str) -> str:
+    """What of a list a page shows: `51-100 of 120 jobs`, with a dash; just `12 jobs` where that is all there are."""
+    if count == total:
+        return plural(total, what)
+    part = f"{offset + 1:,}\N{EN DASH}{offset + count:,}" if count else "none"
+    return f"{part} of {plural(total, what)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +105,13 @@ class Narrowed(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """How the rows of one page are looked through. The first column is the order nobody asked for."""
+    """How the rows of one page are looked through. The first column is the order nobody asked for.
+
+    `what` is one row in a word.
+    """
 
     path: str
+    what: str
     columns: tuple[Column[Row], ...]
     onlies: tuple[tuple[str, str, Callable[[Row], bool]], ...]
     words: Callable[[Row], Iterator[str]]
@@ -111,17 +124,17 @@ class Table(Generic[Row]):
         column, turned = self._sorted_by(look.sort)
         found.sort(key=column.key, reverse=column.falls is not turned)
         offset = look.offset if look.offset < len(found) else 0
-        shown = tuple(found[offset : offset + self.page_size])
+        rows_shown = tuple(found[offset : offset + self.page_size])
         return Narrowed(
             look=look,
             path=self.path,
-            rows=shown,
+            rows=rows_shown,
             found=len(found),
             of=len(rows),
             heads={each.name: self._head(each, look, column, turned=turned) for each in self.columns},
             sorts=self._sorts(column, turned=turned),
             onlies=tuple(Choice(name, word, name == look.only) for name, word, _ in self.onlies),
-            pages=self._pages(look, offset, len(shown), len(found)),
+            pages=self._pages(look, offset, len(rows_shown), found=len(found), of=len(rows)),
         )
 
     def _names(self, row: Row, find: str) -> bool:
@@ -144,14 +157,14 @@ class Table(Generic[Row]):
             offered.append(Choice(f"-{by.name}", f"{by.word}, turned round", is_chosen=True))
         return tuple(offered)
 
-    def _pages(self, look: Look, offset: int, shown: int, found: int) -> Pages:
+    def _pages(self, look: Look, offset: int, count: int, *, found: int, of: int) -> Pages:
         def path(to: int) -> str:
             return self.path + look.query(offset=to)
 
-        last = offset + shown
-        text = f"{offset + 1:,}\N{EN DASH}{last:,} of {found:,}" if shown else f"none of {found:,}"
+        last = offset + count
+        is_all = count == found
         return Pages(
-            text,
+            f"{found:,} of {plural(of, self.what)}" if is_all else shown(offset, count, found, self.what),
             path(max(offset - self.page_size, 0)) if offset else None,
             path(last) if last < found else None,
         )

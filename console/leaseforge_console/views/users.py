@@ -14,7 +14,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.views.account import ORIGINS
 from leaseforge_console.views.credentials import Option, SessionRow, TokenRow, session_rows, token_rows
 from leaseforge_console.views.permissions import ROLES
-from leaseforge_console.views.tables import Pages
+from leaseforge_console.views.tables import Pages, shown
 
 PAGE_SIZE = 50
 
@@ -107,13 +107,13 @@ class Confirmation:
 def users_page(accounts: Sequence[AccountInfo], total: int, *, offset: int) -> UsersPage:
     """A page of accounts by name."""
     rows = tuple(_row(info) for info in accounts)
-    return UsersPage(plural(total, "user"), rows, _pages("/users", len(rows), total, offset=offset))
+    return UsersPage(plural(total, "user"), rows, _pages("/users", len(rows), total, "user", offset=offset))
 
 
 def tokens_page(tokens: Sequence[ApiToken], total: int, *, offset: int, may_revoke: bool) -> TokensPage:
     """A page of API tokens, newest first."""
     rows = token_rows(tokens, may_revoke=may_revoke)
-    return TokensPage(plural(total, "API token"), rows, _pages("/tokens", len(rows), total, offset=offset))
+    return TokensPage(plural(total, "API token"), rows, _pages("/tokens", len(rows), total, "API token", offset=offset))
 
 
 def new_user(username: str = "", roles: Sequence[Role] = (), problems: Mapping[str, str] | None = None) -> NewUser:
@@ -229,10 +229,9 @@ def _row(info: AccountInfo) -> UserRow:
     )
 
 
-def _pages(path: str, count: int, total: int, *, offset: int) -> Pages:
-    last = offset + count
+def _pages(path: str, count: int, total: int, what: str, *, offset: int) -> Pages:
     return Pages(
-        f"{offset + 1:,}\N{EN DASH}{last:,} of {total:,}" if count else f"none of {total:,}",
+        shown(offset, count, total, what),
         f"{path}?offset={max(offset - PAGE_SIZE, 0)}" if offset else None,
         # A list may show fewer than it counts: expired tokens stand in it for a while.
         f"{path}?offset={offset + PAGE_SIZE}" if offset + PAGE_SIZE < total else None,

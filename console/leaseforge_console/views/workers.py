@@ -85,6 +85,7 @@ def _words(worker: WorkerInfo) -> Iterator[str]:
 
 TABLE: Table[WorkerInfo] = Table(
     path="/workers",
+    what="worker",
     columns=(
         Column("state", "State", lambda worker: _GRAVITY[worker.state], "lost ones first"),
         Column("worker", "Worker", lambda worker: (worker.host, worker.pid), "host", falls=False),

@@ -11,17 +11,18 @@ from e2e.producing import enqueue
 from e2e.product import ADMIN, Product, running
 from e2e.watching import Watch
 from tests.deploy.nginx import nginx
+from tests.deploy.proxies import Way
 from tests.support import free_port
 
 
-@pytest.fixture(scope="module", params=["nginx-prefix.conf", "nginx-prefix-stripped.conf"])
+@pytest.fixture(scope="module", params=[Way.PREFIX_KEPT, Way.PREFIX_STRIPPED])
 def proxied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, str]]:
     """An installation, and the address people know of it."""
     inner, outer = free_port(), free_port()
     public = f"https://localhost:{outer}/jobs"
     settings = {"LEASEFORGE_WEB_URL": public, "LEASEFORGE_TRUSTED_PROXIES": "127.0.0.1"}
     with (
-        nginx(tmp_path_factory.mktemp("nginx"), [inner], locations=request.param, port=outer),
+        nginx(tmp_path_factory.mktemp("nginx"), [inner], way=request.param, port=outer),
         running(tmp_path_factory.mktemp("proxied"), root_path="/jobs", port=inner, more=settings) as product,
     ):
         yield product, public

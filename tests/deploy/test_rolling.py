@@ -1,4 +1,4 @@
-"""Two servers behind nginx and three workers on one Redis, all of them restarted one by one under load.
+"""Two servers behind a proxy and three workers on one Redis, all of them restarted one by one under load.
 
 No request fails that its sender may not send again, and every job that was accepted ends once.
 """
@@ -25,7 +25,10 @@ from leaseforge.jobs import JobState
 from leaseforge.store import SyncStore
 from leaseforge_cli.exits import ExitCode
 from tests.api.conftest import PASSWORD, SECRET
-from tests.deploy.nginx import Nginx, nginx
+from tests.deploy.caddy import caddy
+from tests.deploy.nginx import nginx
+from tests.deploy.proxies import Proxy, StartProxy
+from tests.deploy.traefik import traefik
 from tests.faults.audit import audit
 from tests.support import Process, eventually_sync, free_port
 
@@ -41,6 +44,7 @@ class Installation:
 
     start: StartProcess
     redis_url: str
+    stop_delay: str
     servers: dict[int, Process] = field(default_factory=dict)
     workers: dict[int, Process] = field(default_factory=dict)
 
@@ -56,6 +60,7 @@ class Installation:
                 "LEASEFORGE_TRUSTED_PROXIES": "127.0.0.1",
                 "LEASEFORGE_WEB_URL": "https://localhost",
                 "LEASEFORGE_LOG_LEVEL": "warning,api=info",
+                "LEASEFORGE_STOP_DELAY": self.stop_delay,
             },
         )
 
@@ -106,7 +111,7 @@ class Installation:
 class Impatient(threading.Thread):
     """A program that submits jobs without a key and asks for them, never repeats, and remembers what went wrong."""
 
-    def __init__(self, proxy: Nginx, token: str, trust: ssl.SSLContext) -> None:
+    def __init__(self, proxy: Proxy, token: str, trust: ssl.SSLContext) -> None:
         super().__init__(daemon=True)
         self.made = 0
         self.problems: list[str] = []
@@ -135,14 +140,23 @@ class Impatient(threading.Thread):
 
 
 def _roll(
-    processes: StartProcess, redis_url: str, store: SyncStore, folder: Path, *, rate: int, rounds: int, weights: str
+    processes: StartProcess,
+    redis_url: str,
+    store: SyncStore,
+    folder: Path,
+    *,
+    rate: int,
+    rounds: int,
+    weights: str,
+    start_proxy: StartProxy = nginx,
+    stop_delay: str = "0",
 ) -> None:
-    installation = Installation(processes, redis_url)
+    installation = Installation(processes, redis_url, stop_delay)
     for port in (free_port(), free_port()):
         installation.serve(port)
     for number in range(3):
         installation.work(number)
-    with nginx(folder / "nginx", list(installation.servers)) as proxy:
+    with start_proxy(folder / "proxy", list(installation.servers)) as proxy:
         installation.wait()
         trust = ssl.create_default_context(cafile=str(proxy.ca_file))
         token = _log_in(proxy, trust)
@@ -172,14 +186,14 @@ def _roll(
     assert queue.counts.get("recovered", 0) == 0
 
 
-def _log_in(proxy: Nginx, trust: ssl.SSLContext) -> str:
+def _log_in(proxy: Proxy, trust: ssl.SSLContext) -> str:
     login = {"username": "admin", "password": PASSWORD}
     answer = httpx.post(f"{proxy.url}/api/auth/login", json=login, verify=trust, timeout=60)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["access_token"])
 
 
-def _start_load(start: StartProcess, proxy: Nginx, token: str, folder: Path, flags: str) -> Process:
+def _start_load(start: StartProcess, proxy: Proxy, token: str, folder: Path, flags: str) -> Process:
     """`leaseforge loadgen` through the proxy, until it is interrupted."""
     return start(
         [LEASEFORGE, "loadgen", *f"{flags} -concurrency 4 -duration 1h -queue {QUEUE} --json".split()],
@@ -222,11 +236,34 @@ def _counts(store: SyncStore) -> dict[JobState, int]:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    ("start_proxy", "stop_delay"),
+    [
+        pytest.param(nginx, "0", id="nginx"),
+        pytest.param(caddy, "5", id="caddy", marks=pytest.mark.soak),
+        pytest.param(traefik, "5", id="traefik", marks=pytest.mark.soak),
+    ],
+)
 def test_no_request_and_no_job_is_lost_when_all_are_restarted_one_by_one(
-    processes: StartProcess, redis_url: str, sync_store: SyncStore, tmp_path: Path
+    processes: StartProcess,
+    redis_url: str,
+    sync_store: SyncStore,
+    tmp_path: Path,
+    start_proxy: StartProxy,
+    stop_delay: str,
 ) -> None:
     weights = "-echo 80 -sleep 20 -fail 0 -delay 0 -sleep-max-ms 300"
-    _roll(processes, redis_url, sync_store, tmp_path, rate=20, rounds=1, weights=weights)
+    _roll(
+        processes,
+        redis_url,
+        sync_store,
+        tmp_path,
+        rate=20,
+        rounds=1,
+        weights=weights,
+        start_proxy=start_proxy,
+        stop_delay=stop_delay,
+    )
 
 
 @pytest.mark.soak

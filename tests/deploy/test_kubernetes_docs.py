@@ -1,14 +1,16 @@
-"""Lines of docs/kubernetes.md that people paste, run against a kubectl that keeps the Secret in a file."""
+"""What people paste from docs/kubernetes.md: commands, run against a kubectl that has one Secret, and manifests."""
 
 import os
 import re
 import subprocess
 from pathlib import Path
 
+import kubernetes_validate  # type: ignore[import-untyped]  # it has none
 import yaml
 
 from leaseforge_auth.settings import auth_secrets
-from tests.deploy.kubernetes_rendering import ROOT, kubectl
+from tests.deploy.kubernetes_policy import EVERYWHERE
+from tests.deploy.kubernetes_rendering import KUBERNETES, ROOT, build, kubectl, named, of_kind, rendered
 
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
 # `create --dry-run` is the real one's work: it asks no cluster.
@@ -48,3 +50,46 @@ def test_the_auth_secret_is_replaced_without_a_moment_in_which_a_token_is_unknow
         before = after
     assert before == (steps[1][0],)
     assert before[0] != "the-old-secret-of-thirty-two-bytes-and-more"
+
+
+def test_another_ingress_controller_is_let_in_by_the_patch_that_is_printed(tmp_path: Path) -> None:
+    [patch] = re.findall(r"^```yaml\n(patches:\n.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    here = tmp_path.resolve()
+    above = {"resources": [os.path.relpath(KUBERNETES / "overlays/prod", here)]}
+    (here / "kustomization.yaml").write_text(yaml.safe_dump(above | yaml.safe_load(patch)), encoding="utf-8")
+
+    patched = build(here)
+
+    ingress, policy = named(patched, "Ingress", "leaseforge"), named(patched, "NetworkPolicy", "ingress-to-server")
+    assert ingress["spec"]["ingressClassName"] == "traefik"
+    assert not any("nginx" in annotation for annotation in ingress["metadata"]["annotations"])
+    assert yaml.safe_dump(policy).count("kubernetes.io/metadata.name: traefik") == 1
+    others = [each for each in rendered("prod") if each["metadata"]["name"] not in ("leaseforge", "ingress-to-server")]
+    assert all(each in patched for each in others)
+    assert {name: list(rule(patched)) for name, rule in EVERYWHERE.items()} == {name: [] for name in EVERYWHERE}
+
+
+def test_the_volume_that_is_restored_is_the_one_redis_claims() -> None:
+    pasted = re.findall(r"<<'EOF'\n(.*?)^EOF$", PAGE, re.MULTILINE | re.DOTALL)
+    snapshot, claim = map(yaml.safe_load, pasted)
+    [redis] = of_kind(rendered("base"), "StatefulSet")
+    [template] = redis["spec"]["volumeClaimTemplates"]
+    name = f"{template['metadata']['name']}-{redis['metadata']['name']}-0"
+
+    kubernetes_validate.validate(claim, "1.27", strict=True)
+    assert (claim["metadata"]["name"], claim["metadata"]["namespace"]) == (name, redis["metadata"]["namespace"])
+    assert template["spec"].items() <= claim["spec"].items()
+    assert snapshot["spec"]["source"] == {"persistentVolumeClaimName": name}
+    assert claim["spec"]["dataSource"]["name"] == snapshot["metadata"]["name"]
+    assert snapshot["apiVersion"].startswith(claim["spec"]["dataSource"]["apiGroup"])
+
+
+def test_commands_name_what_there_is() -> None:
+    manifests = rendered("base")
+    kinds = {"deploy": "Deployment", "statefulset": "StatefulSet"}
+    text = PAGE + (ROOT / "docs" / "runbook.md").read_text("utf-8")
+
+    found = set(re.findall(r"\b(deploy|statefulset)/(leaseforge-\w+)", text))
+    assert len(found) == 3
+    for kind, name in found:
+        assert named(manifests, kinds[kind], name)

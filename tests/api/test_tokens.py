@@ -1,5 +1,6 @@
 """API tokens over HTTP: shown once, never worth more than their account, gone when they are revoked."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -78,6 +79,26 @@ async def test_a_revoked_token_is_refused_at_once_also_by_another_server(
         for server in (client, second):
             assert (await server.get("/api/queues", headers=shown(made))).status_code == 401
     assert (await client.get("/api/tokens", headers=operator)).json()["items"] == []
+
+
+async def test_requests_at_the_same_time_are_each_judged_by_their_own_token_and_never_by_what_was(
+    client: Client, bearer: Bearer
+) -> None:
+    headers = bearer(Role.OPERATOR)
+    mine = await make(client, headers, permissions=["jobs:enqueue"])
+    other = await make(client, headers, name="other", role="viewer")
+    almost = {"token": mine["token"][:-1] + ("A" if mine["token"][-1] != "A" else "B")}
+
+    async def statuses() -> list[int]:
+        shows = [shown(mine), shown(other), shown(almost)] * 4
+        return [
+            answer.status_code
+            for answer in await asyncio.gather(*(client.get("/api/queues", headers=one) for one in shows))
+        ]
+
+    assert await statuses() == [403, 200, 401] * 4
+    assert (await client.delete(f"/api/tokens/{other['id']}", headers=headers)).status_code == 204
+    assert await statuses() == [403, 401, 401] * 4
 
 
 @pytest.mark.parametrize(

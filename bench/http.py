@@ -37,16 +37,17 @@ class OverHttp:
     async def _measure(self, bench: Bench, served: Served, jobs: int) -> Figures:
         connections = [await Connection.open(served) for _ in range(self.clients)]
         try:
-            await self._from_all(connections, self._requests(served, self.clients * (self.bulk or 1)))
-            requests = self._requests(served, jobs)
+            await self.from_all(connections, self.requests(served, self.clients * (self.bulk or 1)))
+            requests = self.requests(served, jobs)
             meter = Meter(bench, [served.process.pid])
-            await self._from_all(connections, requests)
+            await self.from_all(connections, requests)
             return meter.stop(jobs)
         finally:
             for connection in connections:
                 connection.close()
 
-    def _requests(self, served: Served, jobs: int) -> list[bytes]:
+    def requests(self, served: Served, jobs: int) -> list[bytes]:
+        """The requests that enqueue so many jobs."""
         job = {"type": "nothing", "payload": PAYLOAD, "queue": QUEUE}
         if not self.bulk:
             return [served.request("/api/jobs", job)] * jobs
@@ -54,7 +55,8 @@ class OverHttp:
         full, rest = (served.request("/api/jobs/bulk", {"jobs": [job] * size}) for size in sizes)
         return [full] * (jobs // self.bulk) + [rest] * (jobs % self.bulk > 0)
 
-    async def _from_all(self, connections: Sequence[Connection], requests: Sequence[bytes]) -> None:
+    async def from_all(self, connections: Sequence[Connection], requests: Sequence[bytes]) -> None:
+        """Sends them all, each connection its next one when it has an answer. Raises WorkloadFailed."""
         left = iter(requests)
 
         async def client(connection: Connection) -> None:

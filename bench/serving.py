@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from bench.server import Bench, WorkloadFailed
@@ -30,6 +31,7 @@ _HOST = "127.0.0.1"
 _PASSWORD = "for the benchmark only"
 _COMES_UP_WITHIN_S = 60.0
 _LEAVES_WITHIN_S = 30.0
+_SOURCES = ("engine", "auth", "api", "console", "worker", "cli")
 
 
 class Each(Coalescing):
@@ -63,8 +65,13 @@ class Served:
 
 
 @contextmanager
-def serving(bench: Bench, *, coalesces: bool) -> Iterator[Served]:
-    """One server process as the command line starts it. Raises WorkloadFailed if it does not come up or leave well."""
+def serving(
+    bench: Bench, *, coalesces: bool, checkout: Path | None = None, log_level: str = "warning"
+) -> Iterator[Served]:
+    """One server process as the command line starts it, with the code of another checkout if one is given.
+
+    Raises WorkloadFailed if it does not come up or leave well.
+    """
     with socket.socket() as probe:
         probe.bind((_HOST, 0))
         port = int(probe.getsockname()[1])
@@ -73,12 +80,16 @@ def serving(bench: Bench, *, coalesces: bool) -> Iterator[Served]:
         "LEASEFORGE_AUTH_SECRET": "for the benchmark only and no secret of anything",
         "LEASEFORGE_ADMIN_PASSWORD": _PASSWORD,
         "LEASEFORGE_API_ADDR": f"{_HOST}:{port}",
-        "LEASEFORGE_LOG_LEVEL": "warning",
+        "LEASEFORGE_LOG_LEVEL": log_level,
     }
-    log = bench.folder / "server.log"
+    if checkout is not None:
+        environment["PYTHONPATH"] = os.pathsep.join(str(checkout / part) for part in ("", *_SOURCES))
+    log = bench.folder / f"server-{port}.log"
     command = [sys.executable, "-m", "bench.serving", "together" if coalesces else "each"]
     with log.open("wb") as out:
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            command, env=environment, cwd=checkout, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
         try:
             yield Served(process, port, _token(process, port))
         except (OSError, WorkloadFailed) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.deploy.proxies import SAMPLES, Proxy, Way, certificate, replaced
 from tests.support import Process, eventually_sync, free_port, unavailable
 
-_LOCATIONS = "    # What orchestrators and Prometheus ask the servers themselves."
+_LOCATIONS = "    # What orchestrators and Prometheus ask the servers themselves. "
 _AROUND = """
 {user}
 daemon off;

@@ -35,6 +35,8 @@ SITES = [
     for start in (nginx, caddy, traefik)
     for way in Way
 ]
+DETOURS = tuple("/metrics/ /metrics// //metrics /%6Detrics /metrics%2F /./metrics /x/../metrics /metrics?x".split())
+"""Other ways to write an address that proxies keep to themselves."""
 CALLER = "127.0.0.2"
 """Where clients come from: not where the proxy comes from, so that the two can be told apart."""
 _LINK = re.compile(r'(?:href|src|action|hx-get|hx-post|hx-sse:connect)="(/[^"]*)"')
@@ -295,6 +297,12 @@ async def test_machines_addresses_stay_inside_and_plain_http_leads_to_tls(site: 
     for path in ("/metrics", "/livez", "/health", "/ready"):
         assert (await site.program.get(site.at(path))).status_code == 404
         assert (await site.direct.get(path)).status_code == 200
+    found = []
+    for path in DETOURS:
+        request = site.program.build_request("GET", site.origin, extensions={"target": site.at(path).encode()})
+        if (await site.program.send(request)).status_code < 300:
+            found.append(path)
+    assert found == []
 
     led = await site.browser.get(f"{site.plain_url}{site.at('/console')}")
 

@@ -35,7 +35,7 @@ SITES = [
     for start in (nginx, caddy, traefik)
     for way in Way
 ]
-DETOURS = tuple("/metrics/ /metrics// //metrics /%6Detrics /metrics%2F /./metrics /x/../metrics /metrics?x".split())
+DETOURS = ("/metrics/", "/metrics//", "//metrics", "/%6Detrics", "/metrics%2F", "/./metrics", "/x/../metrics")
 """Other ways to write an address that proxies keep to themselves."""
 CALLER = "127.0.0.2"
 """Where clients come from: not where the proxy comes from, so that the two can be told apart."""

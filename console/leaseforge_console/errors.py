@@ -20,6 +20,7 @@ from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.exports import TooManyExports
 from leaseforge_console.live import TooManyStreams
+from leaseforge_console.pages.moved_on import MovedOn
 from leaseforge_console.paths import HOME, local_path, login_path
 from leaseforge_console.views.sso import refusal
 
@@ -102,6 +103,8 @@ def respond(console: Console, request: ConsoleRequest, error: Exception, referen
     """Answers any exception of a console path. Somebody without a session is led to the login page and back."""
     if isinstance(error, auth.NotAuthenticated):
         return _to_login(console, request)
+    if isinstance(error, MovedOn) and error.answer is not None:
+        return error.answer
     if isinstance(error, SsoError):
         shown_refusal = refusal(error, reference)
         refused = console.lone(request, "pages/sso_refused.html", shown_refusal, status=shown_refusal.status)

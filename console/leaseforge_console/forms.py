@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from litestar.enums import RequestEncodingType
+from litestar.params import Body
 
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge_console.console import ConsoleRequest
@@ -11,7 +14,10 @@ MAX_TEXT = 1_000
 MAX_LINES_TEXT = 2_000_000
 """More than a request may carry: what is too long for its purpose is told beside the field."""
 
+T = TypeVar("T")
 Choice = TypeVar("Choice", bound=StrEnum)
+FromForm = Annotated[T, Body(media_type=RequestEncodingType.URL_ENCODED)]
+"""A form with these very fields, as litestar reads it."""
 
 
 class Sent:

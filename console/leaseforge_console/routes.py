@@ -56,8 +56,11 @@ from leaseforge_console.pages import (
     worker,
     workers,
 )
+from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.pages.look import read_look
 from leaseforge_console.paths import HOME
 from leaseforge_console.settings import ConsoleSettings
+from leaseforge_console.visit import visit_of
 
 _PAGES = [
     overview.show_overview,
@@ -220,6 +223,9 @@ def console_part(settings: ConsoleSettings) -> ConsolePart:
         dependencies={
             "console": Provide(lambda: console, sync_to_thread=False, use_cache=True),
             "live": Provide(_live, sync_to_thread=False),
+            "visit": Provide(visit_of),
+            "asked": Provide(asked_jobs),
+            "look": Provide(read_look),
         },
         include_in_schema=False,
     )

@@ -8,8 +8,8 @@ from litestar.exceptions import HTTPException
 
 from leaseforge import errors
 from leaseforge_auth import errors as auth
+from leaseforge_console import visit
 from leaseforge_console.live import TooManyStreams
-from leaseforge_console.pages import queues
 from tests.console.browsing import Visitor, words
 
 FAILURES: dict[str, tuple[Callable[[], Exception], int, str]] = {
@@ -41,7 +41,7 @@ async def test_every_failure_is_a_page_or_one_message_with_the_requests_id(
     def fail(*_: Any, **__: Any) -> Any:
         raise make()
 
-    monkeypatch.setattr(queues, "read_snapshot", fail)
+    monkeypatch.setattr(visit, "read_snapshot", fail)
     page = await operator.get("/console/queues")
     message = await operator.get("/console/queues", htmx=True)
 

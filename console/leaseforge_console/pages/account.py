@@ -9,52 +9,40 @@ from litestar.params import FromPath
 from litestar.response import Redirect
 
 from leaseforge.errors import BadInput
-from leaseforge.store import Store
 from leaseforge_auth.accounts import Accounts
 from leaseforge_auth.api_tokens import ApiTokens
 from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import NotAuthenticated, TryAgainLater
 from leaseforge_auth.guards import any_identity
-from leaseforge_auth.permissions import Permission
 from leaseforge_auth.sessions import Sessions
 from leaseforge_auth.users import Users
 from leaseforge_console import htmx
-from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
+from leaseforge_console.console import Place
 from leaseforge_console.filters import span
-from leaseforge_console.forms import by_field, sent_by
-from leaseforge_console.live import read_snapshot
+from leaseforge_console.forms import by_field
 from leaseforge_console.paths import ACCOUNT, login_path
 from leaseforge_console.views import account as view
 from leaseforge_console.views.frame import Flash
-from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.visit import Visit
 
 PLACE = Place("Account", "account")
 
 
-async def rail_counts(request: ConsoleRequest, store: Store) -> Snapshot | None:
-    """The counts beside the page, for those who may see them."""
-    return await read_snapshot(store) if identity_of(request).can(Permission.QUEUES_READ) else None
-
-
 @get("/account", **any_identity())
 async def show_account(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     accounts: NamedDependency[Accounts],
     users: NamedDependency[Users],
     sessions: NamedDependency[Sessions],
     api_tokens: NamedDependency[ApiTokens],
 ) -> Response[str]:
     """Who one is here, with one's sessions and tokens."""
-    return await _show(request, console, store, accounts, users, sessions, api_tokens)
+    return await _show(visit, accounts, users, sessions, api_tokens)
 
 
 @post("/account/password", **any_identity(audit="password.change"))
 async def change_password(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     accounts: NamedDependency[Accounts],
     users: NamedDependency[Users],
     sessions: NamedDependency[Sessions],
@@ -62,26 +50,26 @@ async def change_password(
     client_address: NamedDependency[str],
 ) -> Response[Any]:
     """Changes one's own password: everything handed out before ends, this browser gets a new session."""
-    form = await sent_by(request)
-    username = identity_of(request).username
+    form = await visit.sent()
+    username = visit.user
     problems: dict[str, str] = {}
     status = 422
     try:
         if form.text("new") != form.text("again"):
             problems["again"] = "Is not the same as the new password."
         account = await accounts.authenticate(
-            username, form.text("current"), address=client_address, action=action_of(request)
+            username, form.text("current"), address=client_address, action=action_of(visit.request)
         )
         if account is None:
             problems["current"] = "Is not your password."
         elif not problems:
             fresh = await users.set_own_password(account, form.text("new"))
-            agent = request.headers.get("user-agent", "")
+            agent = visit.request.headers.get("user-agent", "")
             session = await sessions.create(fresh, address=client_address, agent=agent)
             if session is None:
                 raise NotAuthenticated("the account was changed in this very moment: log in again")
             told = Flash("good", "Changed your password. Everybody else who was logged in as you no longer is.")
-            answer = console.go(request, ACCOUNT, told, seal=session.csrf_token)
+            answer = visit.console.go(visit.request, ACCOUNT, told, seal=session.csrf_token)
             answer.cookies.append(sessions.cookie.holding(session.id))
             return answer
     except TryAgainLater as error:
@@ -89,58 +77,47 @@ async def change_password(
         status = 429
     except BadInput as error:
         problems |= {"new" if name == "password" else name: told for name, told in by_field(error).items()}
-    return await _show(request, console, store, accounts, users, sessions, api_tokens, problems=problems, status=status)
+    return await _show(visit, accounts, users, sessions, api_tokens, problems=problems, status=status)
 
 
 @post("/account/sessions/{session_id:str}/end", **any_identity(audit="session.revoke"))
 async def end_session(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    sessions: NamedDependency[Sessions],
-    session_id: FromPath[str],
+    visit: NamedDependency[Visit], sessions: NamedDependency[Sessions], session_id: FromPath[str]
 ) -> Response[Any]:
     """Ends one of one's own sessions; ending this very one is a logout."""
-    await sessions.revoke(identity_of(request).username, session_id)
-    if session_id == sessions.public_id(request.auth):
-        return _leave(request, console, sessions)
-    return console.go(request, ACCOUNT, Flash("good", "Ended the session: that browser has to log in again."))
+    await sessions.revoke(visit.user, session_id)
+    if session_id == sessions.public_id(visit.request.auth):
+        return _leave(visit, sessions)
+    return visit.go(ACCOUNT, "Ended the session: that browser has to log in again.")
 
 
 @get("/account/logout", **any_identity())
-async def confirm_logout(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
-) -> Response[str]:
+async def confirm_logout(visit: NamedDependency[Visit]) -> Response[str]:
     """Says what will end."""
     place = Place("Log out everywhere", "account")
-    counts = await rail_counts(request, store)
-    return console.page(request, "pages/account/logout.html", None, place, snapshot=counts)
+    return visit.page("pages/account/logout.html", None, place, await visit.rail_counts())
 
 
 @post("/account/logout", **any_identity(audit="user.logout"))
 async def log_out_everywhere(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    users: NamedDependency[Users],
-    sessions: NamedDependency[Sessions],
+    visit: NamedDependency[Visit], users: NamedDependency[Users], sessions: NamedDependency[Sessions]
 ) -> Response[Any]:
     """Ends all of one's sessions, access tokens and personal API tokens, this session too."""
-    await users.log_out_everywhere(identity_of(request).username)
-    return _leave(request, console, sessions)
+    await users.log_out_everywhere(visit.user)
+    return _leave(visit, sessions)
 
 
-def _leave(request: ConsoleRequest, console: Console, sessions: Sessions) -> Response[Any]:
+def _leave(visit: Visit, sessions: Sessions) -> Response[Any]:
     """To the login page; the browser forgets its session."""
-    target = console.settings.root_path + login_path(None)
-    if htmx.is_htmx(request):
+    target = visit.console.settings.root_path + login_path(None)
+    if htmx.is_htmx(visit.request):
         answer: Response[Any] = Response(b"", headers={"HX-Redirect": target}, cookies=[sessions.cookie.removed()])
         return answer
     return Redirect(target, status_code=htmx.SEE_OTHER, cookies=[sessions.cookie.removed()])
 
 
 async def _show(
-    request: ConsoleRequest,
-    console: Console,
-    store: Store,
+    visit: Visit,
     accounts: Accounts,
     users: Users,
     sessions: Sessions,
@@ -149,7 +126,7 @@ async def _show(
     problems: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response[str]:
-    identity = identity_of(request)
+    identity = visit.identity
     info = await users.show(identity.username)
     counts = accounts.password_for is None or identity.username in accounts.password_for
     tokens, _ = await api_tokens.listed(identity.username, offset=0)
@@ -158,8 +135,7 @@ async def _show(
         info,
         await sessions.listed(identity.username),
         tokens,
-        this_session=sessions.public_id(request.auth),
+        this_session=sessions.public_id(visit.request.auth),
         password=view.password_form(info, counts=counts, problems=problems),
     )
-    snapshot = await rail_counts(request, store)
-    return console.page(request, "pages/account/index.html", page, PLACE, snapshot=snapshot, status=status)
+    return visit.page("pages/account/index.html", page, PLACE, await visit.rail_counts(), status=status)

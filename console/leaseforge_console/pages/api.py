@@ -3,20 +3,15 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from leaseforge.store import Store
 from leaseforge_auth.guards import any_identity
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.pages.account import rail_counts
+from leaseforge_console.console import Place
+from leaseforge_console.visit import Visit
 
 INLINE_IMAGES = "inline_images"
 """On the route of a page that draws images out of its style sheet; every other page is forbidden to."""
 
 
 @get("/api", **any_identity(**{INLINE_IMAGES: True}))
-async def show_api(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
-) -> Response[str]:
+async def show_api(visit: NamedDependency[Visit]) -> Response[str]:
     """Shows the API's description. What is tried from there goes to the API with a bearer token, never the session."""
-    return console.page(
-        request, "pages/api.html", None, Place("API", "api"), snapshot=await rail_counts(request, store)
-    )
+    return visit.page("pages/api.html", None, Place("API", "api"), await visit.rail_counts())

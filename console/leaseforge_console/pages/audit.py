@@ -15,9 +15,9 @@ from leaseforge_auth.audit.lines import FILE_NAME, MEDIA_TYPE, as_line
 from leaseforge_auth.audit.search import Filter, export, search
 from leaseforge_auth.guards import AUDIT, permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import read_snapshot
+from leaseforge_console.console import Place
 from leaseforge_console.views import audit as view
+from leaseforge_console.visit import Visit
 
 PLACE = Place("Audit", "audit")
 _MAX_SEQUENCE = 2**53
@@ -27,9 +27,7 @@ Before = Annotated[int | None, QueryParameter(name="before", ge=1, le=_MAX_SEQUE
 
 @get("/audit", **permission(Permission.AUDIT_READ))
 async def show_audit(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     action_id: ActionId = "",
     user: FromQuery[str] = "",
     action: FromQuery[str] = "",
@@ -45,11 +43,11 @@ async def show_audit(
     )
     found = None
     if not query.problems:
-        found = await search(store, query.wanted, before=before, limit=view.PAGE_SIZE)
-    page = view.build(query, found, known_actions(request.app), is_first=before is None)
+        found = await search(visit.store, query.wanted, before=before, limit=view.PAGE_SIZE)
+    page = view.build(query, found, known_actions(visit.request.app), is_first=before is None)
     status = 400 if query.problems else 200
-    snapshot = await read_snapshot(store)
-    return console.page(request, "pages/audit/index.html", page, PLACE, snapshot=snapshot, status=status)
+    snapshot = await visit.snapshot()
+    return visit.page("pages/audit/index.html", page, PLACE, snapshot, status=status)
 
 
 @get("/audit/export", **permission(Permission.AUDIT_READ))

@@ -10,8 +10,6 @@ from litestar.response import Stream
 from leaseforge.jobs import JobState
 from leaseforge_auth.guards import PASSIVE, permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest
-from leaseforge_console.live import Live
 from leaseforge_console.pages import (
     dead,
     delayed,
@@ -26,148 +24,106 @@ from leaseforge_console.pages import (
     worker,
     workers,
 )
-from leaseforge_console.pages.look import LOOK
-from leaseforge_console.stream import stream
+from leaseforge_console.views import metrics as view
 from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.tables import Look
+from leaseforge_console.visit import Visit
 
 _PASSIVE = {PASSIVE: True}
 
 
 @get("/live/overview", **permission(Permission.QUEUES_READ, **_PASSIVE))
-async def watch_overview(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], seconds: FromQuery[int] = 0
-) -> Stream:
+async def watch_overview(visit: NamedDependency[Visit], seconds: FromQuery[int] = 0) -> Stream:
     """Updates of the Overview."""
-    return stream(request, console, live, overview.watched(console.recently, overview.chosen(seconds)))
+    return visit.watch(overview.watched(visit.console.recently, seconds))
 
 
-@get("/live/queues", dependencies=LOOK, **permission(Permission.QUEUES_READ, **_PASSIVE))
-async def watch_queues(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], look: NamedDependency[Look]
-) -> Stream:
+@get("/live/queues", **permission(Permission.QUEUES_READ, **_PASSIVE))
+async def watch_queues(visit: NamedDependency[Visit], look: NamedDependency[Look]) -> Stream:
     """Updates of the Queues page."""
-    return stream(request, console, live, queues.watched(look))
+    return visit.watch(queues.watched(look))
 
 
 @get("/live/queues/{name:str}", **permission(Permission.QUEUES_READ, **_PASSIVE))
 async def watch_queue(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
+    visit: NamedDependency[Visit],
     name: FromPath[str],
     in_state: Annotated[JobState, QueryParameter(name="state")] = JobState.READY,
     offset: FromQuery[int] = 0,
 ) -> Stream:
     """Updates of one queue's page."""
-    return stream(request, console, live, queue.watched(name, in_state, offset))
+    return visit.watch(queue.watched(name, in_state, offset))
 
 
 @get("/live/jobs/{job_id:str}", **permission(Permission.JOBS_READ, **_PASSIVE))
-async def watch_job(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], job_id: FromPath[str]
-) -> Stream:
+async def watch_job(visit: NamedDependency[Visit], job_id: FromPath[str]) -> Stream:
     """Updates of one job's page."""
-    return stream(request, console, live, job.watched(request, job_id))
+    return visit.watch(job.watched(visit, job_id))
 
 
-@get("/live/jobs", dependencies=jobs.ASKED, **permission(Permission.JOBS_READ, **_PASSIVE))
-async def watch_jobs(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    asked: NamedDependency[Asked],
-) -> Stream:
+@get("/live/jobs", **permission(Permission.JOBS_READ, **_PASSIVE))
+async def watch_jobs(visit: NamedDependency[Visit], asked: NamedDependency[Asked]) -> Stream:
     """Updates of a list of jobs."""
-    return stream(request, console, live, jobs.watched(asked))
+    return visit.watch(jobs.watched(asked.standing()))
 
 
-@get("/live/delayed", dependencies=delayed.ASKED, **permission(Permission.DELAYED_READ, **_PASSIVE))
-async def watch_delayed(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    asked: NamedDependency[Asked],
-) -> Stream:
+@get("/live/delayed", **permission(Permission.DELAYED_READ, **_PASSIVE))
+async def watch_delayed(visit: NamedDependency[Visit], asked: NamedDependency[Asked]) -> Stream:
     """Updates of the jobs that wait for their time."""
-    return stream(request, console, live, delayed.watched(asked))
+    return visit.watch(delayed.watched(asked.standing()))
 
 
-@get("/live/dead", dependencies=dead.ASKED, **permission(Permission.DLQ_READ, **_PASSIVE))
+@get("/live/dead", **permission(Permission.DLQ_READ, **_PASSIVE))
 async def watch_dead_groups(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    asked: NamedDependency[Asked],
-    offset: FromQuery[int] = 0,
+    visit: NamedDependency[Visit], asked: NamedDependency[Asked], offset: FromQuery[int] = 0
 ) -> Stream:
     """Updates of the groups of dead jobs."""
-    return stream(request, console, live, dead.watched_groups(asked, offset))
+    return visit.watch(dead.watched_groups(asked, offset))
 
 
-@get("/live/dead/jobs", dependencies=dead.ASKED, **permission(Permission.DLQ_READ, **_PASSIVE))
-async def watch_dead_jobs(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    asked: NamedDependency[Asked],
-) -> Stream:
+@get("/live/dead/jobs", **permission(Permission.DLQ_READ, **_PASSIVE))
+async def watch_dead_jobs(visit: NamedDependency[Visit], asked: NamedDependency[Asked]) -> Stream:
     """Updates of a list of dead jobs."""
-    return stream(request, console, live, dead.watched_jobs(asked))
+    return visit.watch(dead.watched_jobs(asked.standing()))
 
 
 @get("/live/operations", **permission(Permission.JOBS_READ, **_PASSIVE))
 async def watch_operations(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
+    visit: NamedDependency[Visit],
     in_state: Annotated[str, QueryParameter(name="state")] = "",
     offset: FromQuery[int] = 0,
 ) -> Stream:
     """Updates of the list of operations."""
-    return stream(request, console, live, operations.watched_list(in_state, offset))
+    return visit.watch(operations.watched_list(in_state, offset))
 
 
 @get("/live/operations/{operation_id:str}", **permission(Permission.JOBS_READ, **_PASSIVE))
-async def watch_operation(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], operation_id: FromPath[str]
-) -> Stream:
+async def watch_operation(visit: NamedDependency[Visit], operation_id: FromPath[str]) -> Stream:
     """Updates of one operation."""
-    return stream(request, console, live, operations.watched(operation_id))
+    return visit.watch(operations.watched(operation_id))
 
 
-@get("/live/workers", dependencies=LOOK, **permission(Permission.WORKERS_READ, **_PASSIVE))
-async def watch_workers(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], look: NamedDependency[Look]
-) -> Stream:
+@get("/live/workers", **permission(Permission.WORKERS_READ, **_PASSIVE))
+async def watch_workers(visit: NamedDependency[Visit], look: NamedDependency[Look]) -> Stream:
     """Updates of the Workers page."""
-    return stream(request, console, live, workers.watched(look))
+    return visit.watch(workers.watched(look))
 
 
 @get("/live/workers/{worker_id:str}", **permission(Permission.WORKERS_READ, **_PASSIVE))
-async def watch_worker(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live], worker_id: FromPath[str]
-) -> Stream:
+async def watch_worker(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Stream:
     """Updates of one worker's page."""
-    return stream(request, console, live, worker.watched(worker_id))
+    return visit.watch(worker.watched(worker_id))
 
 
 @get("/live/metrics", **permission(Permission.METRICS_READ, **_PASSIVE))
 async def watch_metrics(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    seconds: FromQuery[int] = 0,
-    queue: FromQuery[str] = "",
-    order: FromQuery[str] = "",
+    visit: NamedDependency[Visit], seconds: FromQuery[int] = 0, queue: FromQuery[str] = "", order: FromQuery[str] = ""
 ) -> Stream:
     """Updates of the Metrics page."""
-    return stream(request, console, live, metrics.watched(console.recently, metrics.chosen(seconds, queue, order)))
+    return visit.watch(metrics.watched(visit.console.recently, view.chosen(seconds, queue, order)))
 
 
 @get("/live/system", **permission(Permission.SYSTEM_READ, **_PASSIVE))
-async def watch_system(
-    request: ConsoleRequest, console: NamedDependency[Console], live: NamedDependency[Live]
-) -> Stream:
+async def watch_system(visit: NamedDependency[Visit]) -> Stream:
     """Updates of the System page."""
-    return stream(request, console, live, system.watched(console.settings))
+    return visit.watch(system.watched(visit.console.settings))

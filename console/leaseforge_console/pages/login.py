@@ -7,8 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
-from litestar.params import Body, FromQuery, QueryParameter
+from litestar.params import FromQuery, QueryParameter
 from litestar.response import Redirect
 
 from leaseforge.store import Store
@@ -26,6 +25,7 @@ from leaseforge_auth.sessions import NewSession, Sessions
 from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.filters import span
+from leaseforge_console.forms import FromForm
 from leaseforge_console.paths import ACCOUNT, HOME, local_path, login_path
 from leaseforge_console.views.frame import Flash
 
@@ -132,7 +132,7 @@ async def log_in(
     sessions: NamedDependency[Sessions],
     sso: NamedDependency[SingleSignOn],
     client_address: NamedDependency[str],
-    data: Annotated[LoginSent, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: FromForm[LoginSent],
 ) -> Response[Any]:
     """Opens a session with a new id, or says that name or password is wrong, never which."""
     back = local_path(data.next) or HOME

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from litestar.di import Provide
 from litestar.params import FromQuery, QueryParameter
 
 from leaseforge_console.views.tables import Look
@@ -16,6 +15,3 @@ async def read_look(
 ) -> Look:
     """As `look` for routes."""
     return Look.read(find, only, sort, offset)
-
-
-LOOK = {"look": Provide(read_look)}

@@ -12,14 +12,15 @@ from leaseforge.statistics import Throughput
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
 from leaseforge_console.recently import Recently
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import metrics as view
 from leaseforge_console.views.figures import Shapes
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.trends import SHAPES_S, step_of
+from leaseforge_console.visit import Visit
 
 _SHORT_S = 3600
 
@@ -44,11 +45,6 @@ async def shapes(store: Store, recently: Recently, queues: tuple[str, ...], seco
     return await recently.get(("shapes", queues, seconds), read, for_s=10 if seconds <= _SHORT_S else 60)
 
 
-def chosen(seconds: int, queue: str, order: str) -> view.Asked:
-    """What the address asks for."""
-    return view.chosen(seconds, queue, order)
-
-
 def watched(recently: Recently, asked: view.Asked) -> Watched:
     """The page's live side."""
 
@@ -56,25 +52,14 @@ def watched(recently: Recently, asked: view.Asked) -> Watched:
         throughput, found = data
         return view.build(asked, throughput, found, snapshot)
 
-    return Watched(Topic(load, (recently, asked)), "live/metrics.html", place(asked), build)
-
-
-def place(asked: view.Asked) -> Place:
-    """Where the page stands."""
-    return Place("Metrics", "metrics", f"/live{asked.path()}")
+    place = Place("Metrics", "metrics", f"/live{asked.path()}")
+    return Watched(Topic(load, (recently, asked)), "live/metrics.html", place, build)
 
 
 @get("/metrics", **permission(Permission.METRICS_READ))
 async def show_metrics(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    seconds: FromQuery[int] = 0,
-    queue: FromQuery[str] = "",
-    order: FromQuery[str] = "",
+    visit: NamedDependency[Visit], seconds: FromQuery[int] = 0, queue: FromQuery[str] = "", order: FromQuery[str] = ""
 ) -> Response[str]:
     """What went through, what went wrong, how long jobs waited and ran."""
-    asked = chosen(seconds, queue, order)
-    snapshot = await read_snapshot(store)
-    page = view.build(asked, *await load(store, snapshot, console.recently, asked), snapshot)
-    return console.page(request, "pages/metrics.html", page, place(asked), snapshot=snapshot)
+    asked = view.chosen(seconds, queue, order)
+    return await visit.show("pages/metrics.html", watched(visit.console.recently, asked))

@@ -1,20 +1,29 @@
 """What an operator is told when a job has moved on since it was shown: how it stands now, and what was not done."""
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import Response
+
 from leaseforge import reads
 from leaseforge.answers import Answer
 from leaseforge.calls import Plan
 from leaseforge.errors import InvalidTransition
 from leaseforge.jobs import Job
-from leaseforge.store import Store
-from leaseforge_console.live import read_snapshot
 from leaseforge_console.views.job_asks import late
+from leaseforge_console.visit import Visit
 
 
 class MovedOn(InvalidTransition):
-    """The job's state did not allow the action any more; says how it stands, and what was not done."""
+    """The job's state did not allow the action any more; says how it stands, and what was not done.
 
-    def __init__(self, error: InvalidTransition, job: Job, told: str) -> None:
-        super().__init__(error.job_id, error.state, error.action)
+    `answer` is what is shown instead of the page of an error, None for that page.
+    """
+
+    answer: Response[Any] | None = None
+
+    def __init__(self, job: Job, action: str, told: str) -> None:
+        super().__init__(job.id, job.state, action)
         self.job = job
         self.told = told
 
@@ -22,10 +31,23 @@ class MovedOn(InvalidTransition):
         return self.told
 
 
-async def carried_out(store: Store, job_id: str, action: Plan[Answer], *, undone: str) -> Answer:
-    """Does it; `undone` is what the job was not if it has moved on. Raises MovedOn and whatever the action raises."""
+Otherwise = Callable[[Visit, MovedOn], Awaitable[Response[Any] | None]]
+"""How it is answered that a job has moved on."""
+
+
+async def carried_out(
+    visit: Visit, job_id: str, action: Plan[Answer], event: str, *, undone: str, otherwise: Otherwise | None = None
+) -> bool:
+    """Does it and logs it as `event`; False where the same form did it before.
+
+    `undone` is what the job was not if it has moved on. Raises MovedOn and whatever the action raises.
+    """
     try:
-        return await store.run(action)
+        answer = await visit.store.run(action)
     except InvalidTransition as error:
-        job = await store.run(reads.job(job_id))
-        raise MovedOn(error, job, late(job, (await read_snapshot(store)).now, undone)) from error
+        job = await visit.store.run(reads.job(job_id))
+        moved = MovedOn(job, error.action, late(job, (await visit.snapshot()).now, undone))
+        moved.answer = await otherwise(visit, moved) if otherwise else None
+        raise moved from error
+    visit.did(event, job_id=job_id)
+    return answer is not Answer.ALREADY_DONE

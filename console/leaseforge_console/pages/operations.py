@@ -9,9 +9,8 @@ import hashlib
 import time
 from typing import Annotated, Any
 
-import structlog
 from litestar import Response, get, post
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Redirect
 
@@ -21,15 +20,13 @@ from leaseforge.bulk_records import BulkAction, BulkGroup, BulkOperation, BulkOr
 from leaseforge.errors import BadInput, BulkNotFound, FieldProblem, IdempotencyConflict, TooManyOwnOperations
 from leaseforge.reads import Page
 from leaseforge.store import Store
-from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.bulk import WRITES, check_may
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console import htmx
-from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
-from leaseforge_console.forms import Sent, sent_by
-from leaseforge_console.live import Topic, read_snapshot
-from leaseforge_console.pages.asked import asked_jobs
+from leaseforge_console.console import Place
+from leaseforge_console.forms import Sent
+from leaseforge_console.live import Topic
 from leaseforge_console.paths import HOME
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import new_operation as new_view
@@ -37,8 +34,8 @@ from leaseforge_console.views import operation as view
 from leaseforge_console.views import operations as list_view
 from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.chosen import Chosen, JobList
-from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.visit import Visit
 
 COUNT_WAIT_S = 2.5
 """An answer is held back so long for the counting to end."""
@@ -46,9 +43,6 @@ _LOOK_EVERY_S = 0.03
 _SAME_S = 10
 """A form sent twice within this asks for one operation."""
 _MEETING = (BulkState.RUNNING, BulkState.PAUSED, BulkState.STOPPED, BulkState.DONE, BulkState.ABORTED)
-ASKED = {"asked": Provide(asked_jobs)}
-
-log = structlog.get_logger()
 
 
 async def load_list(store: Store, _snapshot: Snapshot, which: str, offset: int) -> Page[BulkOperation]:
@@ -70,12 +64,13 @@ async def meeting(store: Store, operation: BulkOperation) -> list[BulkOperation]
 
 def watched_list(which: str, offset: int) -> Watched:
     """The live side of the list."""
-    which, offset = _which(which), _bounded(offset)
+    which, offset = _which(which), min(max(offset, 0), limits.MAX_OPERATIONS)
 
     def build(snapshot: Snapshot, found: Any) -> list_view.Operations:
         return list_view.build(found, which, snapshot)
 
-    return Watched(Topic(load_list, (which, offset)), "live/operations.html", _list_place(which, offset), build)
+    place = Place("Operations", "operations", f"/live/operations?state={which}&offset={offset}")
+    return Watched(Topic(load_list, (which, offset)), "live/operations.html", place, build)
 
 
 def watched(operation_id: str) -> Watched:
@@ -90,85 +85,65 @@ def watched(operation_id: str) -> Watched:
 
 @get("/operations", **permission(Permission.JOBS_READ))
 async def show_operations(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     in_state: Annotated[str, QueryParameter(name="state")] = "",
     offset: FromQuery[int] = 0,
 ) -> Response[str]:
     """Operations of the last 7 days, without those that were dropped before they began unless they are asked for."""
-    which, offset = _which(in_state), _bounded(offset)
-    snapshot = await read_snapshot(store)
-    page = list_view.build(await load_list(store, snapshot, which, offset), which, snapshot)
-    return console.page(request, "pages/operations/index.html", page, _list_place(which, offset), snapshot=snapshot)
+    return await visit.show("pages/operations/index.html", watched_list(in_state, offset))
 
 
 @get("/operations/{operation_id:str}", **permission(Permission.JOBS_READ))
-async def show_operation(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    operation_id: FromPath[str],
-) -> Response[str]:
+async def show_operation(visit: NamedDependency[Visit], operation_id: FromPath[str]) -> Response[str]:
     """The confirmation, the progress, or what came of it."""
-    snapshot = await read_snapshot(store)
-    operation, others = await load(store, snapshot, operation_id)
-    page = view.build(operation, others, snapshot)
-    place = place_of(operation_id, page.title)
-    return console.page(request, "pages/operations/show.html", page, place, snapshot=snapshot)
+    snapshot = await visit.snapshot()
+    page = view.build(*await load(visit.store, snapshot, operation_id), snapshot)
+    return visit.page("pages/operations/show.html", page, place_of(operation_id, page.title), snapshot)
 
 
-@get("/operations/new", dependencies=ASKED, **permission(*WRITES))
+@get("/operations/new", **permission(*WRITES))
 async def ask_anew(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     asked: NamedDependency[Asked],
     action: FromQuery[str],
     of_list: Annotated[str, QueryParameter(name="list")] = "",
 ) -> Response[str]:
     """Where links lead that act on many: says what would be counted. Nothing is frozen yet."""
     chosen = _chosen(action, of_list, asked)
-    snapshot = await read_snapshot(store)
-    order = await _order(request, store, chosen, snapshot)
-    check_may(identity_of(request), order)
+    snapshot = await visit.snapshot()
+    order = await _order(visit, chosen, snapshot)
+    check_may(visit.identity, order)
     bulk.check_order(order)
     page = new_view.build(chosen, order)
-    return console.page(request, "pages/operations/new.html", page, Place(page.title, "operations"), snapshot=snapshot)
+    return visit.page("pages/operations/new.html", page, Place(page.title, "operations"), snapshot)
 
 
 @post("/operations", **permission(*WRITES, audit="bulk.create"))
-async def ask_for_operation(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    bulk_bell: NamedDependency[Bell],
-) -> Response[Any]:
+async def ask_for_operation(visit: NamedDependency[Visit], bulk_bell: NamedDependency[Bell]) -> Response[Any]:
     """Freezes the chosen jobs and leads to the confirmation. Sent twice it asks for one operation.
 
     Who has too many that are not over is led to them.
     """
-    sent = await sent_by(request)
+    sent = await visit.sent()
     chosen = _chosen_by(sent)
     if not chosen.ids and not chosen.groups and not sent.text("all"):
-        told = Flash("bad", "Tick at least one job or group, or all that match.")
-        return console.go(request, console.page_on_screen(request), told)
-    order = await _order(request, store, chosen, await read_snapshot(store))
-    check_may(identity_of(request), order)
+        return visit.go(visit.page_on_screen(), "Tick at least one job or group, or all that match.", tone="bad")
+    order = await _order(visit, chosen, await visit.snapshot())
+    check_may(visit.identity, order)
     try:
-        operation = await _ask_once(store, order, chosen)
+        operation = await _ask_once(visit.store, order, chosen)
     except TooManyOwnOperations as refusal:
-        told = Flash("bad", f"{len(refusal.own)} of your operations are not over: run or abort one of them first.")
-        return console.go(request, f"{HOME}/operations?state=open", told)
+        told = f"{len(refusal.own)} of your operations are not over: run or abort one of them first."
+        return visit.go(f"{HOME}/operations?state=open", told, tone="bad")
     bulk_bell.ring()
-    action_of(request).note(operation=operation.id, action=order.action, queue=order.filter.queue, about=order.about)
-    log.info(events.BULK_CREATED, operation=operation.id, action=order.action, user=order.created_by)
+    visit.note(operation=operation.id, action=order.action, queue=order.filter.queue, about=order.about)
+    visit.did(events.BULK_CREATED, operation=operation.id, action=order.action)
     path = f"/operations/{operation.id}"
-    operation = await _counted(store, operation)
-    if htmx.is_htmx(request) and operation.state is not BulkState.COLLECTING:
+    operation = await _counted(visit.store, operation)
+    if htmx.is_htmx(visit.request) and operation.state is not BulkState.COLLECTING:
         # The confirmation opens as a dialog on the page it was asked for on.
-        return Redirect(f"{console.settings.root_path}{HOME}{path}", status_code=htmx.SEE_OTHER)
-    return console.go(request, HOME + path)
+        return Redirect(f"{visit.console.settings.root_path}{HOME}{path}", status_code=htmx.SEE_OTHER)
+    return visit.go(HOME + path)
 
 
 def place_of(operation_id: str, title_: str) -> Place:
@@ -176,12 +151,12 @@ def place_of(operation_id: str, title_: str) -> Place:
     return Place(title_, "operations", f"/live/operations/{operation_id}")
 
 
-async def _order(request: ConsoleRequest, store: Store, chosen: Chosen, snapshot: Snapshot) -> BulkOrder:
+async def _order(visit: Visit, chosen: Chosen, snapshot: Snapshot) -> BulkOrder:
     about = ""
     if chosen.asked.group and not chosen.ids:
-        group = await store.run(reads.group(chosen.asked.queue, chosen.asked.group))
+        group = await visit.store.run(reads.group(chosen.asked.queue, chosen.asked.group))
         about = f"{group.kind or 'unknown error'}: {group.message}"[:200] if group else ""
-    return chosen.order(identity_of(request).username, snapshot.now, about=about)
+    return chosen.order(visit.user, snapshot.now, about=about)
 
 
 async def _ask_once(store: Store, order: BulkOrder, chosen: Chosen) -> BulkOperation:
@@ -270,11 +245,3 @@ def _which(text: str) -> str:
     if text not in list_view.STATES:
         raise BadInput([FieldProblem("state", f"must be one of {', '.join(filter(None, list_view.STATES))}")])
     return text
-
-
-def _list_place(which: str, offset: int) -> Place:
-    return Place("Operations", "operations", f"/live/operations?state={which}&offset={offset}")
-
-
-def _bounded(offset: int) -> int:
-    return min(max(offset, 0), limits.MAX_OPERATIONS)

@@ -10,8 +10,8 @@ from leaseforge import statistics
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
 from leaseforge_console.pages.metrics import shapes
 from leaseforge_console.recently import Recently
 from leaseforge_console.signs import read_signs
@@ -19,6 +19,7 @@ from leaseforge_console.stream import Watched
 from leaseforge_console.views import metrics, overview
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.trends import RANGES, step_of
+from leaseforge_console.visit import Visit
 
 _CHOICES = frozenset(seconds for seconds, _ in RANGES)
 _SIGNS_S = 10
@@ -36,33 +37,17 @@ async def load(store: Store, snapshot: Snapshot, recently: Recently, seconds: in
 
 
 def watched(recently: Recently, seconds: int) -> Watched:
-    """The page's live side: what is read and which parts are rendered from it."""
+    """The page's live side. `seconds` is one of the ranges on offer; anything else shows the first."""
+    seconds = seconds if seconds in _CHOICES else _DEFAULT
 
     def view(snapshot: Snapshot, reading: Any) -> overview.Overview:
         return overview.build(snapshot, reading, seconds)
 
-    return Watched(Topic(load, (recently, seconds)), "live/overview.html", place(seconds), view)
-
-
-def place(seconds: int) -> Place:
-    """Where the page stands."""
-    return Place("Overview", "overview", f"/live/overview?seconds={seconds}")
-
-
-def chosen(seconds: int) -> int:
-    """One of the ranges on offer; anything else shows the first."""
-    return seconds if seconds in _CHOICES else _DEFAULT
+    place = Place("Overview", "overview", f"/live/overview?seconds={seconds}")
+    return Watched(Topic(load, (recently, seconds)), "live/overview.html", place, view)
 
 
 @get("/", **permission(Permission.QUEUES_READ))
-async def show_overview(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    seconds: FromQuery[int] = _DEFAULT,
-) -> Response[str]:
+async def show_overview(visit: NamedDependency[Visit], seconds: FromQuery[int] = _DEFAULT) -> Response[str]:
     """What is wrong, how much there is, how fast it goes."""
-    seconds = chosen(seconds)
-    snapshot = await read_snapshot(store)
-    page = overview.build(snapshot, await load(store, snapshot, console.recently, seconds), seconds)
-    return console.page(request, "pages/overview.html", page, place(seconds), snapshot=snapshot)
+    return await visit.show("pages/overview.html", watched(visit.console.recently, seconds))

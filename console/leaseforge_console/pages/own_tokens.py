@@ -7,48 +7,38 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from leaseforge.errors import BadInput, FieldProblem
-from leaseforge.store import Store
 from leaseforge_auth.api_tokens import ApiToken, ApiTokens, TokenKind
-from leaseforge_auth.audit.action import action_of
 from leaseforge_auth.errors import TokenNameTaken, TokenNotFound
 from leaseforge_auth.guards import any_identity
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.roles import Role
-from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
-from leaseforge_console.forms import Sent, by_field, sent_by
-from leaseforge_console.pages.account import rail_counts
+from leaseforge_console.console import Place
+from leaseforge_console.forms import Sent, by_field
 from leaseforge_console.paths import ACCOUNT
 from leaseforge_console.views import credentials as view
-from leaseforge_console.views.frame import Flash
+from leaseforge_console.visit import Visit
 
 PLACE = Place("New API token", "account")
 
 
 @get("/account/tokens/new", **any_identity())
-async def ask_for_token(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
-) -> Response[str]:
+async def ask_for_token(visit: NamedDependency[Visit]) -> Response[str]:
     """The form."""
-    return await _ask(request, console, store, view.TokenSent(), {})
+    return await _ask(visit, view.TokenSent(), {})
 
 
 @post("/account/tokens/new", **any_identity(audit="token.create"))
-async def make_token(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    api_tokens: NamedDependency[ApiTokens],
-) -> Response[str]:
+async def make_token(visit: NamedDependency[Visit], api_tokens: NamedDependency[ApiTokens]) -> Response[str]:
     """Makes a token and shows it, in this answer and never again."""
-    sent = _read(await sent_by(request))
-    mine, _ = await api_tokens.listed(identity_of(request).username, offset=0)
+    sent = _read(await visit.sent())
+    mine, _ = await api_tokens.listed(visit.user, offset=0)
     if sent.kind is TokenKind.PERSONAL and any(token.name == sent.name and token.kind is sent.kind for token in mine):
         # Whoever presses twice means one token.
         taken = {"name": "You have a token of this name: choose another, or revoke that one first."}
-        return await _ask(request, console, store, sent, taken, status=409)
+        return await _ask(visit, sent, taken, status=409)
     try:
         made = await api_tokens.create(
-            identity_of(request),
+            visit.identity,
             name=sent.name,
             kind=sent.kind,
             roles=sent.role,
@@ -56,46 +46,39 @@ async def make_token(
             ttl_s=_seconds(sent.lifetime),
         )
     except BadInput as error:
-        return await _ask(request, console, store, sent, by_field(error))
+        return await _ask(visit, sent, by_field(error))
     except TokenNameTaken as error:
-        return await _ask(request, console, store, sent, {"name": f"{str(error).capitalize()}."}, status=409)
-    action_of(request).note(
+        return await _ask(visit, sent, {"name": f"{str(error).capitalize()}."}, status=409)
+    visit.note(
         token=made.id,
         name=sent.name,
         kind=sent.kind,
         role=[*sent.role],
         permissions=sorted(sent.permissions),
     )
-    page, counts = view.token_made(sent.name, made), await rail_counts(request, store)
-    return console.page(request, "pages/account/token.html", page, PLACE, snapshot=counts, status=201)
+    page, counts = view.token_made(sent.name, made), await visit.rail_counts()
+    return visit.page("pages/account/token.html", page, PLACE, counts, status=201)
 
 
 @get("/account/tokens/{token_id:str}/revoke", **any_identity())
 async def confirm_revoke(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    api_tokens: NamedDependency[ApiTokens],
-    token_id: FromPath[str],
+    visit: NamedDependency[Visit], api_tokens: NamedDependency[ApiTokens], token_id: FromPath[str]
 ) -> Response[str]:
     """Shows which token would end."""
-    [row] = view.own_token_rows([await token_of(api_tokens, identity_of(request).username, token_id)])
+    [row] = view.own_token_rows([await token_of(api_tokens, visit.user, token_id)])
     page = view.Revocation(row, row.path, "/account")
-    counts = await rail_counts(request, store)
+    counts = await visit.rail_counts()
     place = Place("Revoke an API token", "account")
-    return console.page(request, "pages/account/revoke.html", page, place, snapshot=counts)
+    return visit.page("pages/account/revoke.html", page, place, counts)
 
 
 @post("/account/tokens/{token_id:str}/revoke", **any_identity(audit="token.revoke"))
 async def revoke_token(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    api_tokens: NamedDependency[ApiTokens],
-    token_id: FromPath[str],
+    visit: NamedDependency[Visit], api_tokens: NamedDependency[ApiTokens], token_id: FromPath[str]
 ) -> Response[Any]:
     """Ends one of one's own tokens at once, on every server."""
-    await api_tokens.revoke(token_id, owner=identity_of(request).username)
-    return console.go(request, ACCOUNT, Flash("good", "Revoked the token: it opens nothing any more."))
+    await api_tokens.revoke(token_id, owner=visit.user)
+    return visit.go(ACCOUNT, "Revoked the token: it opens nothing any more.")
 
 
 async def token_of(api_tokens: ApiTokens, owner: str, token_id: str) -> ApiToken:
@@ -126,16 +109,8 @@ def _seconds(lifetime: str) -> int | None:
     return int(lifetime)
 
 
-async def _ask(
-    request: ConsoleRequest,
-    console: Console,
-    store: Store,
-    sent: view.TokenSent,
-    problems: dict[str, str],
-    *,
-    status: int = 422,
-) -> Response[str]:
-    page = view.token_form(identity_of(request), sent, problems)
-    counts = await rail_counts(request, store)
+async def _ask(visit: Visit, sent: view.TokenSent, problems: dict[str, str], *, status: int = 422) -> Response[str]:
+    page = view.token_form(visit.identity, sent, problems)
+    counts = await visit.rail_counts()
     status = status if problems else 200
-    return console.page(request, "pages/account/new_token.html", page, PLACE, snapshot=counts, status=status)
+    return visit.page("pages/account/new_token.html", page, PLACE, counts, status=status)

@@ -12,12 +12,13 @@ from leaseforge.jobs import JobState
 from leaseforge.store import Store
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import queue as view
 from leaseforge_console.views import queues
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.visit import Visit
 
 _SECONDS = 900
 
@@ -39,28 +40,21 @@ def watched(name: str, state: JobState, offset: int) -> Watched:
     def build(snapshot: Snapshot, reading: Any) -> view.Queue:
         return view.build(name, state, reading, snapshot)
 
-    return Watched(Topic(load, (name, state.value, offset)), "live/queue.html", place(name, state, offset), build)
-
-
-def place(name: str, state: JobState, offset: int) -> Place:
-    """Where the page stands."""
-    return Place(name, "queues", f"/live/queues/{name}?state={state.value}&offset={offset}")
+    place = Place(name, "queues", f"/live/queues/{name}?state={state.value}&offset={offset}")
+    return Watched(Topic(load, (name, state.value, offset)), "live/queue.html", place, build)
 
 
 @get("/queues/{queue:str}", **permission(Permission.QUEUES_READ))
 async def show_queue(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
+    visit: NamedDependency[Visit],
     queue: FromPath[str],
     in_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
     offset: FromQuery[int] = 0,
 ) -> Response[str]:
     """One queue and a page of its jobs in one state."""
-    snapshot = await read_snapshot(store)
+    snapshot = await visit.snapshot()
     info = next((each for each in snapshot.queues if each.name == queue), None)
     if info is None:
         raise QueueNotFound(queue)
     state = in_state or view.first_state(queues.row(info, snapshot))
-    page = view.build(queue, state, await load(store, snapshot, queue, state.value, offset), snapshot)
-    return console.page(request, "pages/queues/show.html", page, place(queue, state, offset), snapshot=snapshot)
+    return await visit.show("pages/queues/show.html", watched(queue, state, offset), snapshot=snapshot)

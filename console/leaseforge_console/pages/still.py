@@ -4,6 +4,8 @@ Nothing on such a page is replaced but the counts of the rail. It is there so th
 session was ended.
 """
 
+from collections.abc import Hashable
+
 from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
@@ -11,29 +13,25 @@ from litestar.response import Stream
 
 from leaseforge.store import Store
 from leaseforge_auth.guards import PASSIVE, any_identity
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import Live, Topic
-from leaseforge_console.stream import Watched, stream
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
+from leaseforge_console.stream import Watched
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.visit import Visit
 
 
-async def _load_nothing(_store: Store, _snapshot: Snapshot) -> None:
-    """The rail is made of the snapshot alone."""
+async def load_nothing(_store: Store, _snapshot: Snapshot, *_: Hashable) -> None:
+    """The snapshot says it all: as for the rail."""
 
 
 def _show_nothing(_snapshot: Snapshot, _data: object) -> None:
     return None
 
 
-_STILL = Topic(_load_nothing)
+_STILL = Topic(load_nothing)
 
 
 @get("/live/still", **any_identity(**{PASSIVE: True}))
-async def watch_still(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    live: NamedDependency[Live],
-    section: FromQuery[str] = "",
-) -> Stream:
+async def watch_still(visit: NamedDependency[Visit], section: FromQuery[str] = "") -> Stream:
     """Updates of the rail; `section` is the page's part of it."""
-    return stream(request, console, live, Watched(_STILL, "live/rail.html", Place("", section), _show_nothing))
+    return visit.watch(Watched(_STILL, "live/rail.html", Place("", section), _show_nothing))

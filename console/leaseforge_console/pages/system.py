@@ -10,12 +10,13 @@ from leaseforge.store import Store
 from leaseforge.store.server import ServerReport
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place
-from leaseforge_console.live import Topic, read_snapshot
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
 from leaseforge_console.settings import ConsoleSettings
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import system as view
 from leaseforge_console.views.snapshot import Snapshot
+from leaseforge_console.visit import Visit
 
 PLACE = Place("System", "system", "/live/system")
 
@@ -29,26 +30,18 @@ def watched(settings: ConsoleSettings) -> Watched:
     """The page's live side."""
 
     def build(snapshot: Snapshot, reports: Any) -> view.System:
-        return _page(settings, reports, snapshot)
+        return view.build(
+            reports,
+            snapshot,
+            version=settings.version,
+            python=platform.python_version(),
+            environment=settings.environment,
+        )
 
     return Watched(Topic(load), "live/system.html", PLACE, build)
 
 
-def _page(settings: ConsoleSettings, reports: list[ServerReport], snapshot: Snapshot) -> view.System:
-    return view.build(
-        reports,
-        snapshot,
-        version=settings.version,
-        python=platform.python_version(),
-        environment=settings.environment,
-    )
-
-
 @get("/system", **permission(Permission.SYSTEM_READ))
-async def show_system(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store]
-) -> Response[str]:
+async def show_system(visit: NamedDependency[Visit]) -> Response[str]:
     """What runs, on which Redis, and what is not right with it."""
-    snapshot = await read_snapshot(store)
-    page = _page(console.settings, await load(store, snapshot), snapshot)
-    return console.page(request, "pages/system.html", page, PLACE, snapshot=snapshot)
+    return await visit.show("pages/system.html", watched(visit.console.settings))

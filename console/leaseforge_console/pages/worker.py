@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import structlog
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
@@ -14,15 +13,13 @@ from leaseforge.store import Store
 from leaseforge.workers import Command, WorkerInfo
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
-from leaseforge_console.console import Console, ConsoleRequest, Place, identity_of
-from leaseforge_console.live import Live, Topic, read_snapshot
+from leaseforge_console.console import Place
+from leaseforge_console.live import Topic
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import worker as view
-from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.workers import path_of
-
-log = structlog.get_logger()
+from leaseforge_console.visit import Visit
 
 _TOLD = {
     Command.QUIET: "Told {} to be quiet: from its next report on it claims nothing new.",
@@ -44,78 +41,46 @@ def watched(worker_id: str) -> Watched:
         info, leases = data
         return view.build(info, leases, snapshot)
 
-    return Watched(Topic(load, (worker_id,)), "live/worker.html", place(worker_id), build)
-
-
-def place(worker_id: str) -> Place:
-    """Where the page stands."""
-    return Place(f"Worker {worker_id[:12]}", "workers", f"/live{path_of(worker_id)}")
+    place = Place(f"Worker {worker_id[:12]}", "workers", f"/live{path_of(worker_id)}")
+    return Watched(Topic(load, (worker_id,)), "live/worker.html", place, build)
 
 
 @get("/workers/{worker_id:str}", **permission(Permission.WORKERS_READ))
-async def show_worker(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], worker_id: FromPath[str]
-) -> Response[str]:
+async def show_worker(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Response[str]:
     """One worker: its leases, and what it serves."""
-    snapshot = await read_snapshot(store)
-    page = view.build(*await load(store, snapshot, worker_id), snapshot)
-    return console.page(request, "pages/workers/show.html", page, place(worker_id), snapshot=snapshot)
+    return await visit.show("pages/workers/show.html", watched(worker_id))
 
 
 @post("/workers/{worker_id:str}/quiet", **permission(Permission.WORKERS_WRITE, audit="worker.quiet"))
-async def quiet_worker(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    live: NamedDependency[Live],
-    worker_id: FromPath[str],
-) -> Response[Any]:
+async def quiet_worker(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Response[Any]:
     """The worker claims nothing new; what runs goes on."""
-    return await _tell(request, console, store, live, worker_id, Command.QUIET)
+    return await _tell(visit, worker_id, Command.QUIET)
 
 
 @post("/workers/{worker_id:str}/resume", **permission(Permission.WORKERS_WRITE, audit="worker.resume"))
-async def resume_worker(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    live: NamedDependency[Live],
-    worker_id: FromPath[str],
-) -> Response[Any]:
+async def resume_worker(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Response[Any]:
     """The worker claims again."""
-    return await _tell(request, console, store, live, worker_id, Command.RESUME)
+    return await _tell(visit, worker_id, Command.RESUME)
 
 
 @get("/workers/{worker_id:str}/stop", **permission(Permission.WORKERS_WRITE))
-async def confirm_stop(
-    request: ConsoleRequest, console: NamedDependency[Console], store: NamedDependency[Store], worker_id: FromPath[str]
-) -> Response[str]:
+async def confirm_stop(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Response[str]:
     """Shows what a stop means for what runs and for the queues."""
-    snapshot = await read_snapshot(store)
-    page = view.build(*await load(store, snapshot, worker_id), snapshot)
-    where = Place(f"Stop worker {worker_id[:12]}", "workers")
-    return console.page(request, "pages/workers/stop.html", page, where, snapshot=snapshot)
+    snapshot = await visit.snapshot()
+    page = view.build(*await load(visit.store, snapshot, worker_id), snapshot)
+    place = Place(f"Stop worker {worker_id[:12]}", "workers")
+    return visit.page("pages/workers/stop.html", page, place, snapshot)
 
 
 @post("/workers/{worker_id:str}/stop", **permission(Permission.WORKERS_WRITE, audit="worker.stop"))
-async def stop_worker(
-    request: ConsoleRequest,
-    console: NamedDependency[Console],
-    store: NamedDependency[Store],
-    live: NamedDependency[Live],
-    worker_id: FromPath[str],
-) -> Response[Any]:
+async def stop_worker(visit: NamedDependency[Visit], worker_id: FromPath[str]) -> Response[Any]:
     """The worker drains and exits."""
-    return await _tell(request, console, store, live, worker_id, Command.STOP)
+    return await _tell(visit, worker_id, Command.STOP)
 
 
-async def _tell(
-    request: ConsoleRequest, console: Console, store: Store, live: Live, worker_id: str, command: Command
-) -> Response[Any]:
-    info = await store.run(reads.worker(worker_id))
-    if not await store.run(operations.command_worker(worker_id, command)):
+async def _tell(visit: Visit, worker_id: str, command: Command) -> Response[Any]:
+    info = await visit.store.run(reads.worker(worker_id))
+    if not await visit.store.run(operations.command_worker(worker_id, command)):
         raise WorkerNotFound(worker_id)
-    log.info(events.WORKER_COMMANDED, worker=worker_id, command=command, user=identity_of(request).username)
-    live.nudge()
-    told = Flash("good", _TOLD[command].format(f"{info.host}:{info.pid}"))
-    return console.go(request, f"/console{path_of(worker_id)}", told)
+    visit.did(events.WORKER_COMMANDED, worker=worker_id, command=command)
+    return visit.go(f"/console{path_of(worker_id)}", _TOLD[command].format(f"{info.host}:{info.pid}"))

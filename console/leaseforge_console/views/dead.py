@@ -128,7 +128,7 @@ class PurgeSent:
         return FrozenDead(self.queue, self.count, self.before_ms)
 
 
-def groups(found: Page[DeadGroup], asked: Asked, snapshot: Snapshot) -> Groups:
+def groups(found: Page[DeadGroup], asked: Asked, snapshot: Snapshot, tools: ListTools | None = None) -> Groups:
     """One page of the groups of a queue, or of all."""
     dead = snapshot.total(JobState.DEAD, asked.queue)
     return Groups(
@@ -141,10 +141,13 @@ def groups(found: Page[DeadGroup], asked: Asked, snapshot: Snapshot) -> Groups:
         pages=_pages(found, asked),
         purge_path="/dead/purge" + Asked(queue=asked.queue).query(),
         selection=group_selection(asked.queue),
+        tools=tools,
     )
 
 
-def jobs(found: Found, group: DeadGroup | None, asked: Asked, snapshot: Snapshot) -> Jobs:
+def jobs(
+    found: Found, group: DeadGroup | None, asked: Asked, snapshot: Snapshot, tools: ListTools | None = None
+) -> Jobs:
     """One page of dead jobs."""
     dead = snapshot.total(JobState.DEAD, asked.queue)
     if asked.group:
@@ -163,6 +166,7 @@ def jobs(found: Found, group: DeadGroup | None, asked: Asked, snapshot: Snapshot
         selection=selection(JobList.DEAD, asked, found.total),
         is_narrowed=asked.looks,
         back="/dead" + Asked(queue=asked.queue).query(),
+        tools=tools,
     )
 
 

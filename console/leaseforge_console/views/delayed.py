@@ -54,7 +54,7 @@ class CancelSent:
     reason: str = ""
 
 
-def build(found: Found, asked: Asked, snapshot: Snapshot) -> Delayed:
+def build(found: Found, asked: Asked, snapshot: Snapshot, tools: ListTools | None = None) -> Delayed:
     """One page of what waits."""
     counts = {state.value: snapshot.total(state, asked.queue) for state in DELAYED}
     together = sum(counts.values())
@@ -68,6 +68,7 @@ def build(found: Found, asked: Asked, snapshot: Snapshot) -> Delayed:
         selection=selection(JobList.DELAYED, asked, found.total),
         is_narrowed=asked.is_narrowed,
         state=asked.state,
+        tools=tools,
     )
 
 

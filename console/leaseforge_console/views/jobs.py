@@ -50,7 +50,7 @@ class Jobs:
     tools: ListTools | None = None
 
 
-def build(found: Found, asked: Asked, snapshot: Snapshot) -> Jobs:
+def build(found: Found, asked: Asked, snapshot: Snapshot, tools: ListTools | None = None) -> Jobs:
     """One page of what was found."""
     counts = {state.value: snapshot.total(state, asked.queue) for state in TABS}
     kept = sum(counts.values())
@@ -66,6 +66,7 @@ def build(found: Found, asked: Asked, snapshot: Snapshot) -> Jobs:
         selection=selection(JobList.JOBS, asked, found.total),
         is_narrowed=asked.is_narrowed,
         state=asked.state,
+        tools=tools,
     )
 
 

@@ -20,6 +20,9 @@ NEW_MASK = f'"{MASK} new"'
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(?P<why>.*?) \(byte (?P<byte>\d+)\)$")
 _MARKER = re.compile(rf'"{MASK} (\d{{1,6}})"')
+_HALVES = (r"u[dD][89abAB][0-9a-fA-F]{2}", r"u[dD][c-fC-F][0-9a-fA-F]{2}")
+_ESCAPE = re.compile(rf"\\(?:{_HALVES[0]}\\{_HALVES[1]}|(?P<half>{_HALVES[0]}|{_HALVES[1]})|.)", re.DOTALL)
+_HALF = "is half of a character, and its other half is missing"
 _AROUND = 40
 _PLAINLY = {"expected '\"'": "a name in double quotes is expected"}
 _ESCAPED_MASK = "".join(f"\\u{ord(character):04x}" for character in MASK)
@@ -59,7 +62,7 @@ def fault_in(text: str) -> Fault | None:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        return fault_at(text, error.start, "No valid Unicode")
+        return fault_at(text, error.start, f"\\u{ord(text[error.start]):04x} {_HALF}")
     too_deep = f"Nested deeper than {MAX_DEPTH} levels"
     try:
         msgspec.json.decode(content, type=msgspec.Raw)
@@ -67,10 +70,12 @@ def fault_in(text: str) -> Fault | None:
         return fault_at(text, 0, too_deep)
     except msgspec.DecodeError as error:
         found = _BYTE.match(str(error))
+        place = len(content[: int(found["byte"])].decode(errors="ignore")) if found else len(text.rstrip())
+        # The decoder has other words for half a character, as cutting a text within an emoji leaves it.
+        if half := next((escape for escape in _ESCAPE.finditer(text, 0, place) if escape["half"]), None):
+            return fault_at(text, half.start(), f"{half[0]} {_HALF}")
         if found is None:
-            why = "The JSON ends too early" if text.strip() else "Nothing was typed"
-            return fault_at(text, len(text.rstrip()), why)
-        place = len(content[: int(found["byte"])].decode(errors="ignore"))
+            return fault_at(text, place, "The JSON ends too early" if text.strip() else "Nothing was typed")
         why = _PLAINLY.get(found["why"], found["why"])
         return fault_at(text, place, f"{why[:1].upper()}{why[1:]}")
     return fault_at(text, 0, too_deep) if is_too_deep(content) else None

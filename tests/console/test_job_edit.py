@@ -110,6 +110,10 @@ async def test_a_masked_value_typed_over_is_replaced_and_not_shown(operator: Vis
     [
         (lambda text: text.replace('"to":', '"to"'), "Expected ':': line 2, column 8."),
         (lambda text: text[:-2], "The JSON ends too early"),
+        (
+            lambda text: text.replace("Ada", r"Ada \ud83d"),
+            r"\ud83d is half of a character, and its other half is missing",
+        ),
         (lambda _: "", "Nothing was typed: line 1, column 1."),
         (lambda _: "[" * 80 + "]" * 80, "Nested deeper than 64 levels"),
         (

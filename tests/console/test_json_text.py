@@ -88,6 +88,33 @@ def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
     assert fault.excerpt.splitlines()[-1].endswith("^")
 
 
+@pytest.mark.parametrize(
+    ("text", "half", "column"),
+    [
+        (r'{"a": "\ud83d"}', r"\ud83d", 8),
+        (r'{"\uD83D": 1}', r"\uD83D", 3),
+        (r'{"a": "x\udc00y"}', r"\udc00", 9),
+        (r'{"a": "\ud83d\u0041"}', r"\ud83d", 8),
+        (r'{"a": "\\\ud83d\ude00\ud83d"}', r"\ud83d", 22),
+        ('{"a": "\ud800"}', r"\ud800", 8),
+        (r'{"a": "\ud83d", "b": {"c": 1}}', r"\ud83d", 8),
+    ],
+)
+def test_half_a_character_is_told_as_such_and_where_it_stands(text: str, half: str, column: int) -> None:
+    fault = fault_in(text)
+
+    assert str(fault) == f"{half} is half of a character, and its other half is missing: line 1, column {column}."
+
+
+@pytest.mark.parametrize("text", [r'{"a": "\ud83d\uDE00"}', r'{"a": "\\ud83d"}', '{"a": "\U0001f600"}'])
+def test_a_whole_pair_and_what_only_looks_like_half_of_one_are_taken(text: str) -> None:
+    assert fault_in(text) is None
+
+
+def test_a_text_that_ends_too_early_is_told_so_though_it_holds_escapes() -> None:
+    assert str(fault_in(r'{"a": "\ud83d\ude00')).startswith("The JSON ends too early")
+
+
 def test_the_arrow_of_an_excerpt_stands_under_the_fault_also_behind_escapes() -> None:
     fault = fault_in('{"a": "\u202e\u202e", b}')
 

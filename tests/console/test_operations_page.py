@@ -16,7 +16,7 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
-from leaseforge_console.pages import operations as pages
+from leaseforge_console.pages import operation_request
 from tests.api.support import claim_job, claim_next, kill_job, settle
 from tests.console.browsing import Visitor, hidden_fields, words
 from tests.console.conftest import PASSWORD, PASSWORD_HASH
@@ -231,11 +231,12 @@ async def test_the_same_form_is_one_operation_over_the_end_of_a_minute(
     await dead(store, 2)
     await operator.get("/console/dead")
     begins = time.time() // 60 * 60
-    monkeypatch.setattr(pages, "_SAME_S", 180)
+    monkeypatch.setattr(operation_request, "_SAME_S", 180)
 
     found = []
     for now in (begins - 0.1, begins + 0.1):
-        monkeypatch.setattr(pages, "time", SimpleNamespace(time=lambda now=now: now, monotonic=time.monotonic))
+        clock = SimpleNamespace(time=lambda now=now: now, monotonic=time.monotonic)
+        monkeypatch.setattr(operation_request, "time", clock)
         found.append(await asked(operator, OF_DEAD))
 
     assert found[0] == found[1]

@@ -20,7 +20,7 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth import calls
 from leaseforge_auth.roles import Role
-from leaseforge_console.views.queue_settings import SETTINGS
+from leaseforge_console.views.queue_limits import SETTINGS
 from tests.api.test_routes import ROUTES, Route
 from tests.console.browsing import Visitor, words
 from tests.console.conftest import PASSWORD, PASSWORD_HASH

@@ -17,6 +17,7 @@ from leaseforge_console.pages.operations import load, meeting, place_of
 from leaseforge_console.paths import HOME
 from leaseforge_console.views import operation as view
 from leaseforge_console.views.bulk_words import VERBS, jobs_of
+from leaseforge_console.views.operation_start import start_sent
 from leaseforge_console.visit import Visit
 
 _FIELDS = ("rate", "stop_at", "word", "known", "reason")
@@ -32,13 +33,7 @@ async def run_operation(
     sent = {name: form.text(name) for name in _FIELDS}
     if operation.state is BulkState.RUNNING:
         return _on(visit, operation, f"It runs already: {operation.run_by} has begun it.")
-    pace, problems = view.pace_sent(operation, sent)
-    word = view.word_for(operation)
-    if word is not None and sent["word"].strip().lower() != word:
-        problems["word"] = f"Type the word {word} to confirm."
-    others = await meeting(visit.store, operation)
-    if set(view.going_on(others, operation)) - set(sent["known"].split(",")):
-        problems["known"] = "Somebody has begun on these jobs meanwhile."
+    pace, problems = start_sent(operation, await meeting(visit.store, operation), sent)
     if problems:
         return await _ask_again(visit, operation, sent, problems)
     operation = await visit.store.run(bulk.run(operation_id, user=visit.user, reason=sent["reason"], pace=pace))

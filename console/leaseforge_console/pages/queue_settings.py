@@ -14,6 +14,7 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Place
 from leaseforge_console.forms import Sent, by_field
 from leaseforge_console.views import queue_settings as view
+from leaseforge_console.views.queue_limits import told
 from leaseforge_console.visit import Visit
 
 
@@ -59,7 +60,7 @@ async def change_settings(visit: NamedDependency[Visit], queue: FromPath[str]) -
     await visit.store.run(operations.configure(queue, after))
     visit.note(before=before, after=after)
     visit.did(events.QUEUE_CONFIGURED, queue=queue, changes=after)
-    return visit.go(f"/console/queues/{queue}", f"Changed {queue}: {view.told(after)}.")
+    return visit.go(f"/console/queues/{queue}", f"Changed {queue}: {told(after)}.")
 
 
 def _asked(visit: Visit) -> Sent:

@@ -1,16 +1,13 @@
 """One bulk operation: the confirmation before it begins, and afterwards how far it is and what came of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from leaseforge import limits
 from leaseforge.bulk_records import (
     REPLAYS,
     BulkAction,
     BulkOperation,
-    BulkOrder,
-    BulkPace,
     BulkSample,
     BulkState,
 )
@@ -29,15 +26,11 @@ from leaseforge_console.views.bulk_words import (
     state_badge,
     title,
 )
+from leaseforge_console.views.operation_start import StartForm, start_form
 from leaseforge_console.views.progress import Progress, pace_words, progress, time_left
-from leaseforge_console.views.queues import TYPED_ABOVE
 from leaseforge_console.views.snapshot import Snapshot
 
-_SLOWEST, _FASTEST, _IN_S = 20, 500, 300
-_STOP_AT = 20
 _LATELY = timedelta(minutes=10)
-PACED = (*REPLAYS, BulkAction.PROMOTE)
-"""After these, jobs run: how fast is a question to ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +40,6 @@ class Other:
     text: str
     path: str
     is_going_on: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StartForm:
-    """What is asked before a run. `rate` and `stop_at` (percent, '' for never) are None where they do not matter.
-
-    `known` are the other operations at work on the same jobs that the form shows; `word` is to be typed.
-    """
-
-    rate: str | None
-    stop_at: str | None
-    word: str | None
-    known: str
-    takes: str
-    problems: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,68 +150,6 @@ def build(
         is_over=operation.state.is_over,
         has_begun=operation.run > 0,
     )
-
-
-def start_form(
-    operation: BulkOperation, meeting: Iterable[BulkOperation], sent: dict[str, str], problems: dict[str, str]
-) -> StartForm | None:
-    """What to ask before it is run, or run on."""
-    if operation.state not in (BulkState.READY, BulkState.PAUSED, BulkState.STOPPED) or not operation.counts.total:
-        return None
-    order = offered(operation)
-    stop_at = "" if order.stop_at_failure_rate is None else f"{order.stop_at_failure_rate * 100:g}"
-    left = operation.counts.total - operation.counts.taken
-    return StartForm(
-        rate=sent.get("rate", str(order.rate_per_second)) if order.action in PACED else None,
-        stop_at=sent.get("stop_at", stop_at) if order.action in REPLAYS else None,
-        word=word_for(operation),
-        known=",".join(going_on(meeting, operation)),
-        takes=span(left / order.rate_per_second),
-        problems=problems,
-    )
-
-
-def word_for(operation: BulkOperation) -> str | None:
-    """What has to be typed before the first run, None where a click is enough."""
-    is_many = operation.counts.total > TYPED_ABOVE and not operation.run
-    return operation.order.action.value if is_many else None
-
-
-def offered(operation: BulkOperation) -> BulkOrder:
-    """The order at the pace that is offered: before its first run, one that workers and their targets can stand."""
-    order = operation.order
-    if operation.run or order.action not in PACED:
-        return order
-    rate = min(max(-(-operation.counts.total // _IN_S), _SLOWEST), _FASTEST)
-    stop_at = _STOP_AT / 100 if order.action in REPLAYS else None
-    return replace(order, rate_per_second=rate, stop_at_failure_rate=stop_at)
-
-
-def pace_sent(operation: BulkOperation, sent: dict[str, str]) -> tuple[BulkPace | None, dict[str, str]]:
-    """The pace the form asks for, None where there is none to ask; and what is wrong with it, by field."""
-    order, problems = offered(operation), {}
-    if order.action not in PACED:
-        return None, {}
-    rate, stop_at = sent.get("rate", "").replace(",", "").strip(), sent.get("stop_at", "").strip()
-    if not (rate.isascii() and rate.isdigit() and len(rate) < 7 and 1 <= int(rate) <= limits.MAX_OPERATION_RATE):
-        problems["rate"] = f"A whole number from 1 to {limits.MAX_OPERATION_RATE:,}."
-    share = _share(stop_at) if order.action in REPLAYS else None
-    if share is None and stop_at and order.action in REPLAYS:
-        problems["stop_at"] = "A percentage from 0 to 100, or nothing for never."
-    return (None if problems else BulkPace(int(rate), share)), problems
-
-
-def going_on(meeting: Iterable[BulkOperation], operation: BulkOperation) -> list[str]:
-    """The operations at work on some of the same jobs."""
-    return sorted(one.id for one in meeting if one.state is BulkState.RUNNING and one.id != operation.id)
-
-
-def _share(text: str) -> float | None:
-    try:
-        share = float(text.rstrip("% ")) / 100
-    except ValueError:
-        return None
-    return share if 0 <= share <= 1 else None
 
 
 def _matters(other: BulkOperation, operation: BulkOperation, now: datetime) -> bool:

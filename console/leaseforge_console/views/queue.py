@@ -11,7 +11,7 @@ from leaseforge_console.charts import Chart
 from leaseforge_console.filters import NOTHING, compact, exact, plural, rate, relative, span
 from leaseforge_console.views import queues
 from leaseforge_console.views.overview import throughput_chart
-from leaseforge_console.views.queue_settings import in_short
+from leaseforge_console.views.queue_limits import in_short
 from leaseforge_console.views.snapshot import Snapshot
 from leaseforge_console.views.tables import Pages, shown
 

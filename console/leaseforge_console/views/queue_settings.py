@@ -4,83 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from leaseforge import limits
 from leaseforge.errors import BadInput, FieldProblem
 from leaseforge.jobs import JobState
-from leaseforge.queues import LIMIT_BOUNDS, QueueInfo, check_limits
-from leaseforge_console.filters import number, plural, span
+from leaseforge.queues import QueueInfo, check_limits
+from leaseforge_console.filters import number, plural
+from leaseforge_console.views.queue_limits import GROUPS, SETTINGS, UNITS, Setting, Value, bounds, effective, words
 from leaseforge_console.views.queues import TYPED_ABOVE
 from leaseforge_console.views.tables import Choice
 
 TYPED_WORD = "change"
-Value = float | None
-_UNITS = (("d", 86_400_000, "days"), ("h", 3_600_000, "hours"), ("m", 60_000, "minutes"), ("s", 1_000, "seconds"))
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One limit of a queue. `empty` says what holds without it; `unit` is "ms" for a length of time."""
-
-    name: str
-    label: str
-    meaning: str
-    empty: str
-    unit: str = ""
-
-
-SETTINGS = (
-    Setting(
-        "max_running",
-        "Cap",
-        "At most so many jobs run at a time, over all workers. Jobs that run beyond a lowered cap end as usual.",
-        "no cap",
-        "jobs",
-    ),
-    Setting("rate", "Rate", "Workers take at most so many jobs a second, all together.", "no limit", "jobs/s"),
-    Setting(
-        "burst",
-        "Burst",
-        "So many claims may be saved up while the queue is quiet and taken at once. It counts only with a rate.",
-        "1",
-        "jobs",
-    ),
-    Setting(
-        "keep_ms",
-        "Keep ended jobs for",
-        "Completed and cancelled jobs are deleted when they ended longer ago.",
-        span(limits.KEEP_ENDED_MS / 1000),
-        "ms",
-    ),
-    Setting(
-        "keep",
-        "Most ended jobs kept",
-        "So many completed jobs are kept, and so many cancelled ones: beyond that the oldest are deleted.",
-        f"{limits.KEEP_ENDED:,}",
-        "jobs",
-    ),
-    Setting(
-        "dead_keep_ms",
-        "Keep dead jobs for",
-        "Dead jobs are deleted when they died longer ago, whether anybody has looked at them or not.",
-        span(limits.KEEP_DEAD_MS / 1000),
-        "ms",
-    ),
-    Setting(
-        "dead_keep",
-        "Most dead jobs kept",
-        "So many dead jobs are kept: beyond that the oldest are deleted.",
-        f"{limits.KEEP_DEAD:,}",
-        "jobs",
-    ),
-)
-GROUPS = (("Pace", SETTINGS[:3]), ("Completed and cancelled jobs", SETTINGS[3:5]), ("Dead jobs", SETTINGS[5:]))
-_DEFAULTS = {
-    "keep_ms": limits.KEEP_ENDED_MS,
-    "keep": limits.KEEP_ENDED,
-    "dead_keep_ms": limits.KEEP_DEAD_MS,
-    "dead_keep": limits.KEEP_DEAD,
-}
-"""What holds where a queue has no retention of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +84,8 @@ def form(
             text, unit = _parts(setting, getattr(info.limits, setting.name))
         else:
             text, unit = typed.text(setting.name), typed.text(f"{setting.name}_unit")
-        units = tuple(Choice(short, word, short == unit) for short, _, word in _UNITS) if setting.unit == "ms" else ()
-        return Field(setting, text, units, _bounds(setting), problems.get(setting.name, ""))
+        units = tuple(Choice(short, word, short == unit) for short, _, word in UNITS) if setting.unit == "ms" else ()
+        return Field(setting, text, units, bounds(setting), problems.get(setting.name, ""))
 
     return Form(info.name, tuple((title, tuple(field(each) for each in group)) for title, group in GROUPS), note)
 
@@ -167,7 +99,7 @@ def read_form(typed: Texts) -> dict[str, Value]:
             values[setting.name] = _typed(setting, typed)
             check_limits({setting.name: values[setting.name]})
         except (BadInput, ValueError):
-            problems.append(FieldProblem(setting.name, f"must be {_bounds(setting)}"))
+            problems.append(FieldProblem(setting.name, f"must be {bounds(setting)}"))
     if problems:
         raise BadInput(problems)
     return values
@@ -188,8 +120,8 @@ def review(
     told = tuple(
         Change(
             setting,
-            _words(setting, before := getattr(info.limits, setting.name)),
-            _words(setting, changes[setting.name]),
+            words(setting, before := getattr(info.limits, setting.name)),
+            words(setting, changes[setting.name]),
             _sent(before),
             _sent(changes[setting.name]),
         )
@@ -214,18 +146,6 @@ def read_review(sent: Texts) -> tuple[dict[str, Value], dict[str, Value]]:
     return before, after
 
 
-def told(changes: Mapping[str, Value]) -> str:
-    """The new values in a sentence."""
-    words = [f"{each.label.lower()} {_words(each, changes[each.name])}" for each in SETTINGS if each.name in changes]
-    return ", ".join(words)
-
-
-def in_short(info: QueueInfo) -> tuple[tuple[str, str], ...]:
-    """The limits the queue has of its own, as label and value."""
-    own = [(each, getattr(info.limits, each.name)) for each in SETTINGS]
-    return tuple((each.label, _words(each, value)) for each, value in own if value is not None)
-
-
 def _effects(info: QueueInfo, changes: Mapping[str, Value]) -> tuple[tuple[str, ...], int]:
     said: list[str] = []
     running = info.counts.get(JobState.RUNNING, 0)
@@ -240,8 +160,8 @@ def _effects(info: QueueInfo, changes: Mapping[str, Value]) -> tuple[tuple[str, 
         for state in states:
             held, gone = info.counts.get(state, 0), 0
             if most in changes:
-                gone = max(held - int(_effective(most, changes[most])), 0)
-            if age in changes and _effective(age, changes[age]) < _effective(age, getattr(info.limits, age)):
+                gone = max(held - int(effective(most, changes[most])), 0)
+            if age in changes and effective(age, changes[age]) < effective(age, getattr(info.limits, age)):
                 gone = held
             if gone:
                 deletes += gone
@@ -249,16 +169,12 @@ def _effects(info: QueueInfo, changes: Mapping[str, Value]) -> tuple[tuple[str, 
     return tuple(said), deletes
 
 
-def _effective(name: str, value: Value) -> float:
-    return _DEFAULTS[name] if value is None else value
-
-
 def _typed(setting: Setting, typed: Texts) -> Value:
     text = typed.text(setting.name).strip().replace(",", "").replace("_", "")
     if not text:
         return None
     if setting.unit == "ms":
-        sizes = {short: size for short, size, _ in _UNITS}
+        sizes = {short: size for short, size, _ in UNITS}
         # A unit nobody offers is as wrong as a number nobody can read.
         return round(_decimal(text) * sizes.get(typed.text(f"{setting.name}_unit"), -1))
     return _decimal(text) if setting.name == "rate" else _whole(text)
@@ -282,23 +198,8 @@ def _parts(setting: Setting, value: Value) -> tuple[str, str]:
         return _sent(value), ""
     if value is None:
         return "", "d" if setting.name.startswith("dead") else "h"
-    unit, size = next((short, size) for short, size, _ in _UNITS if value % size == 0 or size == 1_000)
+    unit, size = next((short, size) for short, size, _ in UNITS if value % size == 0 or size == 1_000)
     return _sent(value / size), unit
-
-
-def _bounds(setting: Setting) -> str:
-    low, high = LIMIT_BOUNDS[setting.name]
-    if setting.unit == "ms":
-        return f"{span(low / 1000)} to {span(high / 1000)}"
-    return f"{low:g} to {number(high)}"
-
-
-def _words(setting: Setting, value: Value) -> str:
-    if value is None:
-        return setting.empty if setting.name in ("max_running", "rate") else f"{setting.empty} (default)"
-    if setting.unit == "ms":
-        return span(value / 1000)
-    return f"{value:g} jobs/s" if setting.name == "rate" else number(value)
 
 
 def _sent(value: Value) -> str:

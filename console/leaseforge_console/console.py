@@ -140,7 +140,6 @@ class Console:
 
     def _frame(self, request: ConsoleRequest, place: Place, snapshot: Snapshot | None) -> Frame:
         identity = identity_of(request)
-        query = request.url.query
         return Frame(
             title=place.title,
             environment=self.settings.environment,
@@ -150,7 +149,6 @@ class Console:
             theme=_theme(request),
             rail=rail(snapshot, place.section, identity),
             flashes=flash.read(request.cookies.get(flash.COOKIE), seal=identity.csrf_token),
-            here=request.scope["path"] + (f"?{query}" if query else ""),
             now=snapshot.now if snapshot else datetime.now(UTC),
             live_path=place.live_path,
             section=place.section,

@@ -115,7 +115,6 @@ class AuditPage:
     older: str
     newest: str
     export: str
-    is_whole: bool
 
 
 def read_query(*, id: str = "", user: str, action: str, target: str, result: str, since: str, until: str) -> AuditQuery:
@@ -155,7 +154,6 @@ def build(query: AuditQuery, found: Found | None, known_actions: Sequence[str], 
         older,
         "" if is_first else query.path(),
         query.path("/audit/export"),
-        is_whole=not older,
     )
 
 

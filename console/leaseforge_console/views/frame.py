@@ -90,8 +90,7 @@ class Frame:
     """What `frame.html` needs besides the page itself.
 
     `live_path` is the page's stream of updates, None for a page that stands still: only the counts of the rail, of
-    which `section` is the page's part, follow there. `here` is the page's own address
-    below the prefix, for forms that lead back to it. `keys`: single keys do something in this browser.
+    which `section` is the page's part, follow there. `keys`: single keys do something in this browser.
     """
 
     title: str
@@ -102,7 +101,6 @@ class Frame:
     theme: str
     rail: tuple[RailItem, ...]
     flashes: tuple[Flash, ...]
-    here: str
     now: datetime
     live_path: str | None
     section: str

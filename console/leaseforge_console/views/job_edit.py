@@ -13,7 +13,6 @@ from leaseforge_console.json_text import Fault, compact, fault_in, pretty, resto
 from leaseforge_console.payloads import masked_words, visible
 from leaseforge_console.views.changes import Changes, changes
 from leaseforge_console.views.job_asks import standing
-from leaseforge_console.views.queue import failures
 
 MAX_BYTES = 256 * 1024
 """Larger payloads are sent by the API: a browser's text field copes badly with them."""
@@ -29,7 +28,6 @@ class Editor:
     state: JobState
     text: str
     masked: int
-    budget: str
     operation: str
     refused: str
     note: str
@@ -71,7 +69,6 @@ def editor(job: Job, now: datetime, *, text: str | None = None, fault: Fault | N
         state=job.state,
         text=begins if text is None else text,
         masked=masked,
-        budget=failures(job),
         operation=f"rev-{job.rev}",
         refused=refused,
         note=note,

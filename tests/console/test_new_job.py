@@ -120,7 +120,7 @@ async def test_all_that_is_wrong_is_said_at_once_and_what_was_typed_stays(operat
         ({"payload": '{"password": "••••••"}'}, "stands for no masked value"),
         ({"payload": '"' + "x" * 300_000 + '"'}, "At most 256.0 KiB"),
         ({"queue": "sys"}, "'sys' is reserved."),
-        ({"type": "<script>\u0007"}, "Must not hold control characters."),
+        ({"type": "<script>\u0007"}, "Must not hold U+0007: names are of characters that can be seen."),
         ({"at": "9999-12-31T23:59:59"}, "Must be within 10 years."),
     ],
 )

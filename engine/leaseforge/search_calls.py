@@ -73,6 +73,15 @@ def sizes_call(queue: str, sets: Sequence[str]) -> Call[tuple[int, list[int]] | 
     return Call(ENGINE.load("read_sizes"), queue_keys(queue, "meta"), (), read, sets)
 
 
+def heads_call(queue: str, states: Sequence[JobState]) -> Call[list[Spot | None]]:
+    """Where the first job of each of these states of a queue stands; None where there is none."""
+
+    def read(raw: Sequence[Any]) -> list[Spot | None]:
+        return [_spot(head[0], head[1], state) if head else None for state, head in zip(states, raw, strict=True)]
+
+    return Call(ENGINE.load("read_heads"), queue_keys(queue), (), read, [state.value for state in states])
+
+
 def search_call(
     queue: str, key: str, state: JobState, asked: Filter, behind: Spot | None, look: int, want: int
 ) -> Call[Looked]:

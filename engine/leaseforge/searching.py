@@ -17,7 +17,7 @@ from leaseforge.filters import Filter, checked
 from leaseforge.jobs import Job, JobState
 from leaseforge.keys import queue_key
 from leaseforge.queues import QueueInfo
-from leaseforge.search_calls import Looked, Match, Spot, search_call, sizes_call
+from leaseforge.search_calls import Looked, Match, Spot, heads_call, search_call, sizes_call
 
 BANDS: tuple[tuple[JobState, ...], ...] = (
     (JobState.RUNNING,),
@@ -50,6 +50,10 @@ class Found:
     as_of_ms: int
 
 
+_Order = tuple[float, bytes]
+"""Places of a band, in the order of its list."""
+
+
 @dataclass(slots=True)
 class _Source:
     """One set that is walked: what was found and not given out yet, and up to where it was looked at."""
@@ -74,6 +78,11 @@ class _Source:
         self.spot = looked.spot or self.spot
         passed = stop is not None and self.spot is not None and self.spot.passed(stop, self.state)
         self.is_over = looked.ends or looked.spot is None or passed
+
+    def forget(self) -> None:
+        """Nothing was looked at."""
+        self.found.clear()
+        self.is_over = False
 
 
 @dataclass(slots=True)
@@ -159,13 +168,51 @@ def _sizes(asked: Filter, sets: Sequence[str]) -> Plan[dict[str, tuple[int, list
 
 def _walk(asked: Filter, sources: Sequence[_Source], behind: Spot | None, page: _Page) -> Plan[Spot | None]:
     """Fills the page from one band; where it goes on, None if all of the band was looked at."""
+    if page.is_exact and behind is None and asked.group is None and len(sources) > 2 * page.left:
+        near, cut = yield from _nearest(sources, page.left)
+        behind = yield from _walk_through(asked, near, None, page, cut)
+        if cut is None or page.left == 0:
+            return behind
+        # Jobs have left these sets since: what else there is has its turn.
+        for source in near:
+            source.forget()
+    return (yield from _walk_through(asked, sources, behind, page))
+
+
+def _nearest(sources: Sequence[_Source], count: int) -> Plan[tuple[list[_Source], _Order | None]]:
+    """Of many sets the ones that give the first `count` jobs, and before which place no other has any.
+
+    Each of the nearest gives one at least; so one whose first job stands behind theirs gives none.
+    """
+    by_queue: dict[str, list[_Source]] = {}
+    for source in sources:
+        by_queue.setdefault(source.queue, []).append(source)
+    calls = [heads_call(queue, [source.state for source in group]) for queue, group in by_queue.items()]
+    found = yield from Batch(calls)
+    heads = [
+        (head.order(source.state), number)
+        for number, (source, head) in enumerate(
+            pair for group, part in zip(by_queue.values(), found, strict=True) for pair in zip(group, part, strict=True)
+        )
+        if head is not None
+    ]
+    in_order = [source for group in by_queue.values() for source in group]
+    nearest = nsmallest(count + 1, heads)
+    cut = nearest[count][0] if len(nearest) > count else None
+    return [in_order[number] for _, number in nearest[:count]], cut
+
+
+def _walk_through(
+    asked: Filter, sources: Sequence[_Source], behind: Spot | None, page: _Page, cut: _Order | None = None
+) -> Plan[Spot | None]:
+    """The same from these sets alone, up to the place `cut` at most; then it is told where it stopped."""
     for source in sources:
         source.look, source.spot = _first_look(len(sources), page), _start(asked, source.state, behind)
     yield from _look(asked, sources, page)
     heads: list[_Head] = []
     _enter(heads, sources, range(len(sources)))
     last = behind
-    while heads:
+    while heads and (cut is None or heads[0][0] <= cut):
         source = sources[heads[0][1]]
         if page.left == 0:
             return last
@@ -181,10 +228,10 @@ def _walk(asked: Filter, sources: Sequence[_Source], behind: Spot | None, page: 
             _bound(dry := [sources[number] for number in numbers], page.may_look())
             yield from _look(asked, dry, page)
             _enter(heads, sources, numbers)
-    return None
+    return None if cut is None else last
 
 
-_Head = tuple[tuple[float, bytes], int]
+_Head = tuple[_Order, int]
 """Before which place nothing is left in a set, and the set's number."""
 
 

@@ -1,11 +1,13 @@
 """Looking for jobs over queues and states."""
 
+import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from leaseforge import limits, operations
+from leaseforge.calls import Batch, Plan
 from leaseforge.errors import BadInput, QueueNotFound
 from leaseforge.exchanges import Outcome
 from leaseforge.filters import Filter
@@ -301,3 +303,60 @@ def test_many_queues_cost_a_page_no_more_than_a_few_looks_each(line: LiveQueue) 
     assert first.searched <= 200
     assert len(found(line, 50)) == 300
     line.raw.flushdb()
+
+
+def spread(line: LiveQueue, queues: int, each: int) -> list[str]:
+    """Jobs of many queues that are due one after another, those of a queue at random places; in their order."""
+    names = [f"q{number:02}" for number in range(queues)]
+    new = [new_job("work", queue=name, delay_ms=600_000) for name in names for _ in range(each)]
+    line.run(operations.enqueue_many(new))
+    random.Random(7).shuffle(new)
+    for place, job in enumerate(new):
+        line.raw.zadd(f"lf:{{{job.queue}}}:scheduled", {job.id: line.now_ms() + 60_000 + place}, xx=True)
+    return [job.id for job in new]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 11, 12, 13, 100])
+def test_pages_of_far_more_queues_than_a_page_has_rows_hold_each_job_once_and_in_order(
+    line: LiveQueue, limit: int
+) -> None:
+    ids = spread(line, queues=24, each=4)
+
+    assert found(line, limit) == ids
+    line.raw.flushdb()
+
+
+@pytest.mark.parametrize("leaving", [1, 3, 20])
+def test_jobs_that_leave_while_a_page_is_read_take_no_others_along(line: LiveQueue, leaving: int) -> None:
+    ids = spread(line, queues=24, each=4)
+    met = 0
+
+    def disturbed() -> Plan[Found]:
+        nonlocal met
+        plan = search(Filter(), limit=5)
+        step = next(plan)
+        while True:
+            answer = yield step
+            if isinstance(step, Batch) and step.calls[0].script.name == "read_heads":
+                met += 1
+                for job_id in ids[:leaving]:
+                    yield from operations.delete(job_id)
+            try:
+                step = plan.send(answer)
+            except StopIteration as end:
+                return cast(Found, end.value)
+
+    first = line.run(disturbed())
+
+    assert met == 1
+    assert [job.id for job in first.items] == ids[leaving : leaving + 5]
+    rest = [job.id for page in _from(line, first.next) for job in page.items]
+    assert rest == ids[leaving + 5 :]
+    line.raw.flushdb()
+
+
+def _from(line: LiveQueue, place: str | None) -> Iterator[Found]:
+    while place is not None:
+        page = line.run(search(Filter(), place=place, limit=5))
+        yield page
+        place = page.next

@@ -11,7 +11,7 @@ from leaseforge.held import held_call
 from leaseforge.jobs import JobState
 from leaseforge.keys import queue_key
 from leaseforge.requests import new_job
-from leaseforge.search_calls import search_call, sizes_call
+from leaseforge.search_calls import heads_call, search_call, sizes_call
 from leaseforge.statistics import Step
 from leaseforge.store.checks import layout_call
 from leaseforge.workers import WorkerReport, WorkerState
@@ -64,6 +64,7 @@ def sample_calls(*, queue: str = QUEUE, job_id: str = JOB, token: str = "1.w1") 
         "search_jobs": search_call(queue, queue_key(queue, "ready"), JobState.READY, Filter(type="work"), None, 5, 5),
         "read_queue": _first(reads.queue(queue)),
         "read_queues": _first(reads.queue_names()),
+        "read_heads": heads_call(queue, [JobState.READY, JobState.DEAD]),
         "read_sizes": sizes_call(queue, ["ready", "dead:group:some"]),
         "read_stats": _first(statistics.throughput(queue=queue)),
         "read_shapes": _first(statistics.shapes(queue)),

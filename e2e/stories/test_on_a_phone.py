@@ -50,3 +50,22 @@ def test_a_queue_is_paused_and_purged_on_its_card(visit: Callable[..., Console],
     console.watch.check()
     console.dialog.get_by_role("button", name="Purge 3 jobs").click()
     console.expect_told("Purged 3 ready jobs")
+
+
+@pytest.mark.usefixtures("worker")
+def test_filters_fold_behind_a_line_that_says_what_is_asked_for(
+    visit: Callable[..., Console], product: Product
+) -> None:
+    dead_job(product, "folded")
+    console = visit(width=360)
+    console.open("/dead/jobs?queue=folded")
+    page = console.page
+
+    expect(page.get_by_label("Type", exact=True)).to_be_hidden()
+    page.get_by_text("Filter: folded").click()
+    page.get_by_label("Type", exact=True).fill("none-such")
+    page.get_by_role("button", name="Filter", exact=True).click()
+
+    expect(page.get_by_text("Filter: folded · none-such")).to_be_visible()
+    expect(page.get_by_text("No dead job matches")).to_be_visible()
+    console.watch.check()

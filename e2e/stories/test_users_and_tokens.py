@@ -129,6 +129,7 @@ def test_every_login_can_be_ended_at_once(visit: Callable[..., Console]) -> None
 def test_the_trail_is_searched_read_and_taken_along(visit: Callable[..., Console]) -> None:
     console = visit(width=360)
     console.open("/audit")
+    console.page.locator("#filters > summary").click()
     console.page.get_by_role("combobox", name="Action").fill("login")
     console.page.get_by_label("Result").select_option("ok")
     console.page.get_by_role("button", name="Filter").click()

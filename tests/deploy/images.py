@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.deploy.builder import Builder
 from tests.deploy.dockerfile import DOCKER, ROOT
-from tests.support import unavailable
 
 BASE = "localhost/python:debian"
 # $1: the image's tree; the pairs of folders behind `--` in front of the command are mounted. Only /tmp can be written.
@@ -21,7 +19,8 @@ set -e
 tree=$1
 shift
 mount --bind "$tree" "$tree"
-mount -t proc proc "$tree/proc"
+mkdir -p "$tree/dev"
+mount --rbind /proc "$tree/proc"
 mount --rbind /dev "$tree/dev"
 mount -t tmpfs -o size=64m,mode=1777,noexec,nosuid,nodev tmpfs "$tree/tmp"
 mount -t tmpfs -o mode=755 tmpfs "$tree/run"
@@ -40,36 +39,50 @@ exec setpriv --no-new-privs chroot --userspec=10001:10001 --groups= "$tree" "$@"
 class Images:
     """A store of images in a folder of its own, and one base: a Debian with nothing but Python."""
 
-    def __init__(self, folder: Path) -> None:
-        if os.geteuid() != 0:
-            pytest.skip("a Debian to build on is unpacked by root only")
-        if not all(map(shutil.which, ("buildah", "debootstrap", "unshare", "setpriv"))):
-            unavailable("buildah and debootstrap are not installed (.ci/ensure images)")
+    def __init__(self, builder: Builder, folder: Path) -> None:
+        self.builder = builder
         self._folder = folder
-        self._buildah = ["buildah", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
+        folder.chmod(0o755)
+        self._home = self.new_folder("home")
+        os.chown(self._home, self.builder.uid, self.builder.gid)
+        self._buildah = ["buildah", "--root", str(self._home / "store"), "--runroot", str(self._home / "run")]
         self._buildah += ["--storage-driver", "vfs"]
         self._context = folder / "context"
         self._trees: dict[str, Path] = {}
 
     def prepare(self) -> None:
         """Makes the base, and a copy of the sources with every wheel in it."""
-        tree = self._folder / "base"
+        base = self._home / "base.tar"
+        mode = "unshare" if self.builder.is_rootless else "root"
         packages = "--include=python3,python3-venv,ca-certificates"
-        _run("debootstrap", "--variant=minbase", packages, "bookworm", tree)
-        for leftover in ("var/cache/apt/archives", "var/lib/apt/lists"):
-            shutil.rmtree(tree / leftover)
+        # The nodes of /dev are for root alone to make; a container gets its own.
+        own = ["mmdebstrap", f"--mode={mode}", "--variant=minbase", packages, "--skip=output/dev"]
+        _run(*self.builder.command(*own, "--quiet", "bookworm", base, home=self._home))
         container = self._call("from", "scratch")
-        self._call("copy", "--quiet", container, str(tree), "/")
+        self._call("add", "--quiet", container, str(base), "/")
         self._call("config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin", container)
         self._call("commit", "--quiet", container, BASE)
         self._call("rm", container)
-        shutil.rmtree(tree)
+        base.unlink()
         ignored = shutil.ignore_patterns(".*", "__pycache__", "*.whl", "screenshots", "results")
         for name in ("engine", "auth", "api", "console", "worker", "cli", "templates", "static", "deploy"):
             shutil.copytree(ROOT / name, self._context / name, ignore=ignored)
         for name in ("LICENSE", "README.md", "pyproject.toml", ".dockerignore"):
             shutil.copy(ROOT / name, self._context)
         self._fetch_wheels()
+        _run("chmod", "--recursive", "a+rX", self._context)
+
+    def close(self) -> None:
+        """Removes it all; what the builder's namespace owns is removed from inside."""
+        _run(*self.builder.inside("rm", "-rf", self._home / "store", self._home / "run", home=self._home))
+        shutil.rmtree(self._folder)
+
+    def new_folder(self, name: str) -> Path:
+        """A folder that builder and containers find, which those of pytest are not."""
+        made = self._folder / name
+        made.mkdir()
+        made.chmod(0o755)
+        return made
 
     def _fetch_wheels(self) -> None:
         """Downloads what the locks name for the base's Python, which is not the one that runs the tests."""
@@ -93,9 +106,13 @@ class Images:
         name = f"localhost/leaseforge-{target}:test"
         argv = ["bud", "--quiet", "--isolation", "chroot", "--pull-never", "--format", "docker", *given]
         target_option = [] if file else ["--target", target]
-        file = file or DOCKER / "Dockerfile"
+        file = file or self._context / "deploy/docker/Dockerfile"
         self._call(*argv, "--file", str(file), *target_option, "--tag", name, str(context or self._context))
         return name
+
+    def as_builder(self, *argv: str) -> str:
+        """What a command prints that runs as whoever builds."""
+        return _run(*self.builder.command(*argv, home=self._home))
 
     def configuration(self, image: str) -> dict[str, Any]:
         """What Docker would know of it: user, environment, command, labels."""
@@ -108,12 +125,15 @@ class Images:
 
     def extract(self, image: str, path: str) -> str:
         """The text of one of its files."""
-        return (self.tree(image) / path.lstrip("/")).read_text("utf-8")
+        return self.run(image, ["cat", path]).stdout
 
     def tree(self, image: str) -> Path:
         """Its root file system."""
         if image not in self._trees:
-            self._trees[image] = Path(self._call("mount", self._call("from", "--pull-never", image)))
+            container = self._call("from", "--pull-never", image)
+            mounting = self.builder.inside(*self._buildah, "mount", container, home=self._home)
+            # What is mounted is a folder of the store, which stays.
+            self._trees[image] = Path(_run(*mounting).strip())
         return self._trees[image]
 
     def argv(
@@ -124,21 +144,21 @@ class Images:
         environ = dict(line.split("=", 1) for line in known["Env"] or []) | dict(environ)
         begin = ["env", "-i", "-C", known["WorkingDir"] or "/"]
         pairs = [str(part) for pair in mounts.items() for part in pair]
-        entrance = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
         variables = [f"{name}={value}" for name, value in environ.items()]
-        return [*entrance, _ENTER, "sh", str(self.tree(image)), *pairs, "--", *begin, *variables, *command]
+        argv = ["sh", "-c", _ENTER, "sh", str(self.tree(image)), *pairs, "--", *begin, *variables, *command]
+        return self.builder.inside(*argv, home=self._home)
 
     def run(self, image: str, command: Sequence[str], **environ: str) -> subprocess.CompletedProcess[str]:
         argv = self.argv(image, command, environ, {})
         return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
     def _call(self, *arguments: str) -> str:
-        return _run(*self._buildah, *arguments).strip()
+        return self.as_builder(*self._buildah, *arguments).strip()
 
 
 def _run(*argv: str | Path) -> str:
     ended = subprocess.run(
-        [str(part) for part in argv], capture_output=True, text=True, timeout=1500, check=False, cwd=ROOT
+        [str(part) for part in argv], capture_output=True, text=True, timeout=1500, check=False, cwd="/"
     )
     assert ended.returncode == 0, f"{argv}\n{ended.stdout[-4000:]}{ended.stderr[-4000:]}"
     return ended.stdout

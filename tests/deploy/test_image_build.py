@@ -1,10 +1,11 @@
 """The images are built for real, from locked wheels without an index, and do their work as in a container."""
 
 import json
-import shutil
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import SyncStore
 from leaseforge_cli.exits import ExitCode
+from tests.deploy.builder import ACCOUNT, builder
 from tests.deploy.dockerfile import DOCKER
 from tests.deploy.images import Images
 from tests.support import Process, eventually_sync, free_port
@@ -28,12 +30,13 @@ Start = Callable[..., Process]
 
 
 @pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
-    folder = tmp_path_factory.mktemp("images")
-    made = Images(folder)
-    made.prepare()
-    yield made
-    shutil.rmtree(folder, ignore_errors=True)
+def images() -> Iterator[Images]:
+    made = Images(builder(), Path(tempfile.mkdtemp(prefix="leaseforge-images-")))
+    try:
+        made.prepare()
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,16 @@ def start(images: Images, processes: Start) -> Start:
         return processes(images.argv(image, command, environ, places))
 
     return start
+
+
+def test_nobody_with_rights_builds(images: Images) -> None:
+    if not images.builder.is_rootless:
+        pytest.skip(f"there is no account {ACCOUNT} to build as (.ci/ensure images)")
+
+    status = images.as_builder("cat", "/proc/self/status")
+
+    assert re.search(r"^CapEff:\s*0+$", status, re.MULTILINE)
+    assert re.search(r"^Uid:(\s+[1-9]\d*){4}$", status, re.MULTILINE)
 
 
 def test_an_image_says_what_it_is(images: Images, server_image: str) -> None:
@@ -117,13 +130,11 @@ def test_server_and_worker_work_and_drain(
     start: Start,
     redis_url: str,
     sync_store: SyncStore,
-    tmp_path: Path,
 ) -> None:
     port, probes = free_port(), free_port()
+    secrets = images.new_folder("secrets")
     for name, text in (("auth", SECRET), ("admin", "correct horse battery"), ("redis", redis_url)):
-        (tmp_path / "secrets").mkdir(exist_ok=True)
-        (tmp_path / "secrets" / name).write_text(text)
-    (tmp_path / "secrets").chmod(0o755)
+        (secrets / name).write_text(text)
     redis_file = {"LEASEFORGE_REDIS_URL_FILE": "/run/secrets/redis"}
     of_server = redis_file | {
         "LEASEFORGE_AUTH_SECRET_FILE": "/run/secrets/auth",
@@ -131,8 +142,8 @@ def test_server_and_worker_work_and_drain(
         "LEASEFORGE_API_ADDR": f"127.0.0.1:{port}",
     }
     of_worker = redis_file | {"LEASEFORGE_METRICS_ADDR": f"127.0.0.1:{probes}"}
-    serving = start(server_image, ["leaseforge", "server"], of_server, secrets=tmp_path / "secrets")
-    working = start(worker_image, ["leaseforge", "worker", "--demo"], of_worker, secrets=tmp_path / "secrets")
+    serving = start(server_image, ["leaseforge", "server"], of_server, secrets=secrets)
+    working = start(worker_image, ["leaseforge", "worker", "--demo"], of_worker, secrets=secrets)
 
     def answers(url: str, process: Process) -> bool:
         process.check_running()
@@ -160,8 +171,8 @@ def test_server_and_worker_work_and_drain(
 def test_a_task_authors_image_has_tasks_and_their_packages(
     images: Images, worker_image: str, start: Start, redis_url: str, sync_store: SyncStore, tmp_path: Path
 ) -> None:
-    project = tmp_path / "project"
-    (project / "wheels").mkdir(parents=True)
+    project = images.new_folder("project")
+    (project / "wheels").mkdir()
     (project / "requirements.txt").write_text("greetings\n")
     _package(tmp_path / "greetings", project / "wheels")
     (project / "mytasks.py").write_text(

@@ -42,6 +42,7 @@ bench: .venv/.installed-dev ## measure this machine; results land in bench/resul
 
 matrix: .venv/.installed-dev $(NEEDED) ## the long run: all tests on Debian's redis-server, then the soak tests on both servers
 	@.ci/ensure redis
+	@.ci/ensure proxies
 	@[ "$$(id -u)" != 0 ] || .ci/ensure images || [ -z "$$CI" ]
 	LEASEFORGE_TEST_SERVER=redis $(BIN)/pytest
 	LEASEFORGE_TEST_SERVER=embedded $(BIN)/pytest -m soak || [ $$? -eq 5 ]

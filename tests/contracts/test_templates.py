@@ -52,7 +52,7 @@ def test_tables_have_headers_with_a_scope(template: str) -> None:
 
 def test_partials_extend_nothing_and_pages_extend_a_frame() -> None:
     for name in NAMES:
-        is_page = name.startswith("pages/") or name in ("frame.html", "lone.html")
+        is_page = name.startswith(("pages/", "layouts/")) or name in ("frame.html", "lone.html")
         assert ("{% extends" in read(name)) == is_page, name
 
 

@@ -20,7 +20,7 @@ from leaseforge_console import htmx
 from leaseforge_console.console import Console, ConsoleRequest
 from leaseforge_console.exports import TooManyExports
 from leaseforge_console.live import TooManyStreams
-from leaseforge_console.pages.moved_on import MovedOn
+from leaseforge_console.moved_on import MovedOn
 from leaseforge_console.paths import HOME, local_path, login_path
 from leaseforge_console.views.sso import refusal
 
@@ -52,7 +52,6 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.BulkNotFound: (404, "No such operation", "Operations are kept for 7 days after their last change."),
     errors.BulkNotPossible: (409, "The operation has moved on", ""),
     errors.TooManyOperations: (409, "Too many operations are not over", "Run or abort one of them first."),
-    errors.TooManyOwnOperations: (409, "Too many of your operations are not over", "Run or abort one of them first."),
     errors.InvalidTransition: (409, "The job has moved on", ""),
     errors.UniqueKeyTaken: (409, "Another job has its unique key", ""),
     errors.BadInput: (400, "That cannot be right", ""),

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from leaseforge_console.live import TooManyStreams
-from leaseforge_console.room import Place
+from leaseforge_console.room import Seat
 
 MOST = 12
 MOST_OF_ONE_ACCOUNT = 3
@@ -34,14 +34,14 @@ class Exports:
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
-    def take(self, user: str) -> Place:
-        """A place for one more file. Raises TooManyExports."""
+    def take(self, user: str) -> Seat:
+        """A seat for one more file. Raises TooManyExports."""
         if self._open[user] >= MOST_OF_ONE_ACCOUNT:
             raise TooManyExports(f"{MOST_OF_ONE_ACCOUNT} files for you are under way: wait until one of them is there")
         if self._open.total() >= MOST:
             raise TooManyExports(f"{MOST} files are under way: wait until one of them is there")
         self._open[user] += 1
-        return Place(lambda: self._give_back(user))
+        return Seat(lambda: self._give_back(user))
 
     def _give_back(self, user: str) -> None:
         self._open[user] -= 1

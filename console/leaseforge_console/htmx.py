@@ -38,6 +38,6 @@ def toast_headers() -> dict[str, str]:
     return {"HX-Retarget": "#toasts", "HX-Reswap": "beforeend", "HX-Reselect": ".toast"}
 
 
-def ask_again_headers() -> dict[str, str]:
-    """Puts the answer, a confirmation, in the place of the one that was sent."""
-    return {"HX-Retarget": "#confirm", "HX-Reselect": "#confirm", "HX-Reswap": "outerMorph"}
+def ask_again_headers(part: str = "#confirm") -> dict[str, str]:
+    """Puts that part of the answer, a confirmation if not told otherwise, in the place of the one that was sent."""
+    return {"HX-Retarget": part, "HX-Reselect": part, "HX-Reswap": "outerMorph"}

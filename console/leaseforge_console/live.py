@@ -1,8 +1,8 @@
 """Live updates: one poller for each server process, however many tabs look on.
 
 A tab listens to a topic. While anybody listens, the poller reads the snapshot every two seconds, and once each topic
-that has listeners; every listener of a topic gets the same values, and none that were read before it came. With nobody
-listening nothing is read.
+that has listeners; every listener of a topic gets the same values, and none that were read before it came, but for the
+shapes of charts and the like, which are remembered for a while (see `recently`). With nobody listening nothing is read.
 
 At each turn it also asks, once for all tabs, whose session has ended: their streams end, and so the tabs find out.
 """
@@ -25,7 +25,7 @@ from leaseforge.queues import queue_name_problem
 from leaseforge.store import Store
 from leaseforge.workers import WorkerInfo
 from leaseforge_auth.shared_reads import SharedReads
-from leaseforge_console.room import Place
+from leaseforge_console.room import Seat
 from leaseforge_console.views.snapshot import NO_OPERATIONS, Snapshot
 
 EVERY_S = 2.0
@@ -151,6 +151,7 @@ class Live:
         self._feeds: dict[Topic, _Feed] = {}
         self._streams: Counter[str] = Counter()
         self._sessions: Counter[str] = Counter()
+        self._acted: dict[str, float] = {}
         self._over: frozenset[str] = frozenset()
         self._wake = asyncio.Event()
         self._closed = False
@@ -183,12 +184,17 @@ class Live:
             if topic not in self._feeds:
                 self._pulse.beat(topic.loop)
 
-    def nudge(self) -> None:
-        """Something was just changed here: read at once instead of at the next turn."""
+    def nudge(self, session: str = "") -> None:
+        """Something was just changed here: read at once instead of at the next turn.
+
+        The session that changed it is not shown what was read before: on its pages the change would look undone.
+        """
+        if session in self._sessions:
+            self._acted[session] = time.monotonic()
         self._wake.set()
 
     def take(self, topic: Topic, *, user: str = "", session: str = "") -> "Listener":
-        """A place for one more stream of this account. It is given back when the stream ends, or never begins.
+        """A seat for one more stream of this account. It is given back when the stream ends, or never begins.
 
         Raises TooManyStreams when one more different page, or one more of this account, would be too many.
         """
@@ -201,7 +207,7 @@ class Live:
         self._streams[user] += 1
         self._sessions[session] += 1
         self._wake.set()
-        return Listener(self, feed, session, Place(lambda: self._give_back(topic, feed, user, session)))
+        return Listener(self, feed, session, Seat(lambda: self._give_back(topic, feed, user, session)))
 
     def _give_back(self, topic: Topic, feed: _Feed, user: str, session: str) -> None:
         feed.listeners -= 1
@@ -209,15 +215,21 @@ class Live:
             self._feeds.pop(topic, None)
         _count_down(self._streams, user)
         _count_down(self._sessions, session)
+        if session not in self._sessions:
+            self._acted.pop(session, None)
 
     def goes_on(self, session: str) -> bool:
         """Whether a stream of this session is still to be fed."""
         return not self._closed and session not in self._over
 
-    async def wait_for_news(self, feed: _Feed, seen: int, since: float) -> None:
-        """Returns when there is news, or when the server stops."""
+    async def wait_for_news(self, feed: _Feed, seen: int, since: float, session: str) -> None:
+        """Returns when there is news that was read `since` then and since the session acted, or the server stops."""
+
+        def is_over() -> bool:
+            return self._closed or feed.has_news(seen, max(since, self._acted.get(session, since)))
+
         async with feed.changed:
-            await feed.changed.wait_for(lambda: feed.has_news(seen, since) or self._closed)
+            await feed.changed.wait_for(is_over)
 
     async def _poll_safely(self) -> None:
         try:
@@ -232,14 +244,14 @@ class Live:
             snapshot, self._over = await asyncio.gather(read_snapshot(self._store), self._find_ended())
         except LeaseforgeError as error:
             log.warning(events.CONSOLE_POLL_FAILED, error=str(error))
-            await self._tell({topic: Update(at, trouble=str(error)) for topic in self._feeds})
+            await self._tell({topic: Update(at, trouble=str(error)) for topic in list(self._feeds)})
         else:
             topics = list(self._feeds)
             found = await asyncio.gather(*(self._load(topic, snapshot, at) for topic in topics))
             await self._tell(dict(zip(topics, found, strict=True)))
 
     async def _find_ended(self) -> frozenset[str]:
-        watching = [session for session in self._sessions if session]
+        watching = [session for session in list(self._sessions) if session]
         return await self._sessions_ended(watching) if self._sessions_ended and watching else frozenset()
 
     async def _load(self, topic: Topic, snapshot: Snapshot, at: float) -> Update | None:
@@ -279,13 +291,13 @@ class Live:
 
 
 class Listener:
-    """One stream's place among those that listen, held from the moment it was asked for."""
+    """One stream's seat among those that listen, held from the moment it was asked for."""
 
-    def __init__(self, live: Live, feed: _Feed, session: str, place: Place) -> None:
+    def __init__(self, live: Live, feed: _Feed, session: str, seat: Seat) -> None:
         self._live = live
         self._feed = feed
         self._session = session
-        self._place = place
+        self._seat = seat
         self._since = time.monotonic()
 
     async def updates(self, *, keepalive_s: float = 10.0) -> AsyncIterator[Update | None]:
@@ -294,11 +306,11 @@ class Listener:
         Ends with the server, and when the session it is for has ended.
         """
         feed, seen = self._feed, 0
-        with self._place:
+        with self._seat:
             while self._live.goes_on(self._session):
                 try:
                     async with asyncio.timeout(keepalive_s):
-                        await self._live.wait_for_news(feed, seen, self._since)
+                        await self._live.wait_for_news(feed, seen, self._since, self._session)
                 except TimeoutError:
                     yield None
                     continue

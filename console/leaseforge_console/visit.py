@@ -47,7 +47,7 @@ class Visit:
         return await read_snapshot(self.store)
 
     async def rail_counts(self) -> Snapshot | None:
-        """The same for a page that is everybody's: the counts beside it are for those who may see them."""
+        """All queues and workers for the counts beside a page that is everybody's; None for who may not see them."""
         return await self.snapshot() if self.identity.can(Permission.QUEUES_READ) else None
 
     def page(
@@ -91,9 +91,14 @@ class Visit:
         """The updates of a page. Raises TooManyStreams."""
         return stream(self.request, self.console, self.live, watched)
 
-    def go(self, path: str, told: str = "", *, tone: str = "good") -> Response[Any]:
-        """On to another page, with a sentence about what was done, or ("bad") was not."""
-        return self.console.go(self.request, path, Flash(tone, told) if told else None)
+    def go(self, path: str, told: str = "") -> Response[Any]:
+        """On to another page, with a sentence about what was done."""
+        return self.console.go(self.request, path, Flash("good", told) if told else None)
+
+    def refuse(self, path: str, told: str) -> Response[Any]:
+        """On to another page, with a sentence about what was not done; the audit trail has it as refused."""
+        action_of(self.request).refused()
+        return self.console.go(self.request, path, Flash("bad", told))
 
     def page_on_screen(self) -> str:
         """Where the user is, to come back there; the Overview if that is unknown."""
@@ -106,7 +111,7 @@ class Visit:
     def did(self, event: str, **facts: object) -> None:
         """Logs what the user did just now, and lets live pages show it at once."""
         log.info(event, **facts, user=self.user)
-        self.live.nudge()
+        self.live.nudge(self.request.auth)
 
     async def sent(self) -> Sent:
         """What the form of this request sent."""

@@ -60,7 +60,7 @@ def test_the_list_moves_while_somebody_looks(visit: Callable[..., Console], prod
     expect(rows).to_have_count(1)
     console.watch.check()
 
-    console.page.get_by_text("Filter: wandering").click()
+    console.page.get_by_text("Filters: wandering").click()
     console.page.get_by_label("Tag").focus()
     enqueue(product, "wandering", count=2)
 

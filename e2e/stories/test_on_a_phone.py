@@ -62,10 +62,10 @@ def test_filters_fold_behind_a_line_that_says_what_is_asked_for(
     page = console.page
 
     expect(page.get_by_label("Type", exact=True)).to_be_hidden()
-    page.get_by_text("Filter: folded").click()
+    page.get_by_text("Filters: folded").click()
     page.get_by_label("Type", exact=True).fill("none-such")
     page.get_by_role("button", name="Filter", exact=True).click()
 
-    expect(page.get_by_text("Filter: folded · none-such")).to_be_visible()
+    expect(page.get_by_text("Filters: folded · none-such")).to_be_visible()
     expect(page.get_by_text("No dead job matches")).to_be_visible()
     console.watch.check()

@@ -104,6 +104,33 @@ async def test_a_change_is_seen_at_once_when_nudged(store: Store) -> None:
         assert second.snapshot.queues[0].paused
 
 
+async def test_a_reading_under_way_when_somebody_acts_does_not_undo_it_on_their_pages(store: Store) -> None:
+    """Their own pages wait for one that was begun afterwards; nobody else's do."""
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_store: Store, _snapshot: Snapshot) -> str:
+        if paused.is_set():
+            return "paused"
+        reading.set()
+        await go_on.wait()
+        return "runs"
+
+    paused = asyncio.Event()
+    async with polling(store, every_s=60) as (live, _):
+        topic = Topic(slow)
+        own, others = (live.take(topic, session=session).updates() for session in ("own", "other"))
+        first_of_others = asyncio.create_task(next_update(others))
+        first_of_own = asyncio.create_task(next_update(own))
+        await reading.wait()
+
+        paused.set()
+        live.nudge("own")
+        go_on.set()
+
+        assert (await first_of_others).data == "runs"
+        assert (await first_of_own).data == "paused"
+
+
 async def test_trouble_of_redis_is_told_and_over_when_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def unavailable(_store: Store) -> Snapshot:
         raise StoreUnavailable("Redis is away")

@@ -42,6 +42,7 @@ class Action:
         self._entry = entry
         self._intent: Entry | None = None
         self._detail: dict[str, Any] = {}
+        self._is_refused = False
         self._is_closed = False
 
     @property
@@ -73,6 +74,10 @@ class Action:
         """Adds facts for the outcome: what was there before and after, how many. Small ones, and never secrets."""
         self._detail |= detail
 
+    def refused(self) -> None:
+        """Nothing was done, although the answer is no error: it leads back to a page that says why."""
+        self._is_refused = True
+
     async def close(self, status: int) -> bool:
         """Stores how the request is answered, once; whether it could. The answer leaves in any case."""
         if self._intent is None or self._is_closed:
@@ -83,7 +88,7 @@ class Action:
             step=Step.OUTCOME,
             began_at_ms=self._intent.at_ms,
             status=status,
-            result=_result(status),
+            result=Result.REFUSED if self._is_refused else _result(status),
             detail=self._detail if len(encode(self._detail)) <= MAX_DETAIL_BYTES else {"detail": "too large"},
         )
         try:

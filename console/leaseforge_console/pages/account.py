@@ -6,7 +6,6 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
-from litestar.response import Redirect
 
 from leaseforge.errors import BadInput
 from leaseforge_auth.accounts import Accounts
@@ -109,11 +108,8 @@ async def log_out_everywhere(
 
 def _leave(visit: Visit, sessions: Sessions) -> Response[Any]:
     """To the login page; the browser forgets its session."""
-    target = visit.console.settings.root_path + login_path(None)
-    if htmx.is_htmx(visit.request):
-        answer: Response[Any] = Response(b"", headers={"HX-Redirect": target}, cookies=[sessions.cookie.removed()])
-        return answer
-    return Redirect(target, status_code=htmx.SEE_OTHER, cookies=[sessions.cookie.removed()])
+    root_path = visit.console.settings.root_path
+    return htmx.go(visit.request, root_path, login_path(None), [sessions.cookie.removed()])
 
 
 async def _show(

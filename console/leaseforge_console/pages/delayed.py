@@ -12,8 +12,8 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Place
 from leaseforge_console.forms import FromForm
 from leaseforge_console.live import Topic
+from leaseforge_console.moved_on import carried_out
 from leaseforge_console.pages.job_list import found_jobs, list_tools
-from leaseforge_console.pages.moved_on import carried_out
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import delayed as view
 from leaseforge_console.views import job as job_view

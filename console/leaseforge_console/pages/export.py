@@ -17,7 +17,7 @@ from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_auth.sessions import Sessions
 from leaseforge_console.exporting import MEDIA_TYPES, Format, lines
-from leaseforge_console.room import Place
+from leaseforge_console.room import Seat
 from leaseforge_console.views.asked import Asked
 from leaseforge_console.views.chosen import JobList
 from leaseforge_console.views.list_tools import wanted
@@ -88,23 +88,23 @@ async def _file(content: _Content) -> Stream:
     jobs = checked(wanted(list_, asked.at(""), now))
     if asked.queue:
         await visit.store.run(reads.queue(asked.queue))
-    place = visit.console.exports.take(visit.user)
+    seat = visit.console.exports.take(visit.user)
     form = Format(visit.request.scope["path"].rpartition(".")[2])
     filter_ = asked.at("").query().removeprefix("?")
     visit.note(filter=filter_, format=form.value, payloads=whole)
     log.info(events.JOBS_EXPORTED, list=list_.value, format=form.value, whole=whole, user=visit.user)
     name = f"{list_.value}-{now:%Y%m%d-%H%M%S}.{form.value}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    pieces = _pieces(content, jobs, form, place)
+    pieces = _pieces(content, jobs, form, seat)
     return Stream(pieces, media_type=MEDIA_TYPES[form], headers=headers)
 
 
-async def _pieces(content: _Content, jobs: Filter, form: Format, place: Place) -> AsyncIterator[bytes]:
+async def _pieces(content: _Content, jobs: Filter, form: Format, seat: Seat) -> AsyncIterator[bytes]:
     session: str = content.visit.request.auth
 
     async def has_ended() -> bool:
         return session in await content.sessions.ended([session])
 
-    with place:
+    with seat:
         async for piece in lines(content.visit.store, jobs, form=form, whole=content.whole, has_ended=has_ended):
             yield piece

@@ -21,8 +21,8 @@ from leaseforge_auth.permissions import Permission
 from leaseforge_console import htmx
 from leaseforge_console.console import Place
 from leaseforge_console.forms import FromForm
+from leaseforge_console.moved_on import MovedOn, Otherwise, carried_out
 from leaseforge_console.pages import job as job_page
-from leaseforge_console.pages.moved_on import MovedOn, Otherwise, carried_out
 from leaseforge_console.views import job_asks
 from leaseforge_console.views.frame import Flash
 from leaseforge_console.views.job import ActionSent

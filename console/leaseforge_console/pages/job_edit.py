@@ -17,8 +17,8 @@ from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Place
 from leaseforge_console.json_text import Fault
+from leaseforge_console.moved_on import MovedOn, carried_out, refuse
 from leaseforge_console.pages.job_actions import told_on_its_page
-from leaseforge_console.pages.moved_on import MovedOn, carried_out
 from leaseforge_console.views import job_edit as view
 from leaseforge_console.views.job_asks import standing
 from leaseforge_console.views.snapshot import Snapshot
@@ -66,8 +66,7 @@ async def retry_edited(visit: NamedDependency[Visit], job_id: FromPath[str]) -> 
     if job.state is JobState.DEAD:
         if f"rev-{job.rev}" != typed.operation:
             moved = MovedOn(job, "retry", str(_moved_since(job, snapshot.now)))
-            moved.answer = await told_on_its_page(visit, moved)
-            raise moved
+            await refuse(visit, moved, told_on_its_page)
         if refused := view.refusal(job, snapshot.now):
             return await _edit_again(visit, job, snapshot, typed, Fault(refused))
         done = await asyncio.to_thread(view.edited, job, typed.text)

@@ -64,14 +64,14 @@ async def ask_for_operation(visit: NamedDependency[Visit], bulk_bell: NamedDepen
     sent = await visit.sent()
     chosen = _chosen_by(sent)
     if not chosen.ids and not chosen.groups and not sent.text("all"):
-        return visit.go(visit.page_on_screen(), "Tick at least one job or group, or all that match.", tone="bad")
+        return visit.refuse(visit.page_on_screen(), "Tick at least one job or group, or all that match.")
     order = await _order(visit, chosen, await visit.snapshot())
     check_may(visit.identity, order)
     try:
         operation = await _ask_once(visit.store, order, chosen)
     except TooManyOwnOperations as refusal:
         told = f"{len(refusal.own)} of your operations are not over: run or abort one of them first."
-        return visit.go(f"{HOME}/operations?state=open", told, tone="bad")
+        return visit.refuse(f"{HOME}/operations?state=open", told)
     bulk_bell.ring()
     visit.note(operation=operation.id, action=order.action, queue=order.filter.queue, about=order.about)
     visit.did(events.BULK_CREATED, operation=operation.id, action=order.action)

@@ -11,6 +11,7 @@ from leaseforge import events, operations, reads
 from leaseforge.errors import BadInput
 from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
+from leaseforge_console import htmx
 from leaseforge_console.console import Place
 from leaseforge_console.forms import Sent, by_field
 from leaseforge_console.views import queue_settings as view
@@ -76,5 +77,5 @@ async def _review(visit: Visit, page: view.Review) -> Response[str]:
     place, status = Place(f"Change {page.queue}?", "queues"), 422 if page.is_refused else 200
     response = visit.page("pages/queues/settings_review.html", page, place, await visit.snapshot(), status=status)
     if page.is_refused:
-        response.headers.update({"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerMorph"})
+        response.headers.update(htmx.ask_again_headers("#main"))
     return response

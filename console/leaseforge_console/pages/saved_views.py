@@ -50,7 +50,7 @@ async def keep_view(visit: NamedDependency[Visit]) -> Response[Any]:
             query=query.removeprefix("?"),
         )
     except BadInput as error:
-        return visit.go(path, f"The view was not saved. {_told(error)}", tone="bad")
+        return visit.refuse(path, f"The view was not saved. {_told(error)}")
     visit.note(list=kept.list, name=kept.name)
     return visit.go(path, f"Saved the view {kept.name}.")
 
@@ -62,7 +62,7 @@ async def give_name(visit: NamedDependency[Visit], view_id: FromPath[str]) -> Re
     try:
         name = await rename_view(visit.store, visit.user, view_id, sent.text("name"))
     except BadInput as error:
-        return visit.go(f"{HOME}/views", f"The view keeps its name. {_told(error)}", tone="bad")
+        return visit.refuse(f"{HOME}/views", f"The view keeps its name. {_told(error)}")
     return visit.go(f"{HOME}/views", f"The view is called {name} now.")
 
 

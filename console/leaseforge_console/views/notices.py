@@ -51,8 +51,8 @@ def _foreign(snapshot: Snapshot) -> tuple[Notice, ...]:
     if not keys:
         return ()
     more = f" and {plural(len(keys) - 1, 'more key')}" if len(keys) > 1 else ""
-    text = f"{more} {'hold' if more else 'holds'} something else: what should stand there is shown as empty."
-    return (Notice("bad", "Another program's keys:", keys[0], text, "Show them", "/system"),)
+    text = f"{more}: what should stand there is shown as empty."
+    return (Notice("bad", "Keys that hold another program's data:", keys[0], text, "Show them", "/system"),)
 
 
 def _growing(signs: Signs) -> tuple[Notice, ...]:

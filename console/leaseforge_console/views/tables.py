@@ -32,7 +32,7 @@ def shown(offset: int, count: int, total: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the address asks for. `only` names a choice of rows; `sort` a column, turned round by a `-` in front."""
+    """What the address asks for. `only` names a choice of rows; `sort` a column, reversed by a `-` in front."""
 
     find: str = ""
     only: str = ""
@@ -154,7 +154,7 @@ class Table(Generic[Row]):
     def _sorts(self, by: Column[Row], *, turned: bool) -> tuple[Choice, ...]:
         offered = [Choice(each.name, each.word, each is by and not turned) for each in self.columns]
         if turned:
-            offered.append(Choice(f"-{by.name}", f"{by.word}, turned round", is_chosen=True))
+            offered.append(Choice(f"-{by.name}", f"{by.word}, reversed", is_chosen=True))
         return tuple(offered)
 
     def _pages(self, look: Look, offset: int, count: int, *, found: int, of: int) -> Pages:

@@ -151,7 +151,7 @@ def role_options(chosen: Sequence[Role]) -> tuple[Option, ...]:
     return tuple(Option(role, role, ROLES[role], is_chosen=role in chosen) for role in Role)
 
 
-def ask_disable(username: str, problem: str = "") -> Confirmation:
+def ask_disable(username: str) -> Confirmation:
     """Before an account is disabled."""
     return Confirmation(
         f"Disable {username}?",
@@ -164,7 +164,6 @@ def ask_disable(username: str, problem: str = "") -> Confirmation:
         ),
         "Leave it enabled",
         "Disable the account",
-        problem=problem,
     )
 
 
@@ -199,7 +198,7 @@ def ask_logout(username: str) -> Confirmation:
     )
 
 
-def ask_delete(username: str, problem: str = "") -> Confirmation:
+def ask_delete(username: str) -> Confirmation:
     """Before an account is removed; its name has to be typed."""
     return Confirmation(
         f"Delete {username}?",
@@ -214,7 +213,6 @@ def ask_delete(username: str, problem: str = "") -> Confirmation:
         "Keep it",
         "Delete the account",
         word=username,
-        problem=problem,
     )
 
 

@@ -1,7 +1,7 @@
 """What an operator is told when a job has moved on since it was shown: how it stands now, and what was not done."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from litestar import Response
 
@@ -35,6 +35,12 @@ Otherwise = Callable[[Visit, MovedOn], Awaitable[Response[Any] | None]]
 """How it is answered that a job has moved on."""
 
 
+async def refuse(visit: Visit, moved: MovedOn, otherwise: Otherwise | None) -> NoReturn:
+    """Raises it with its answer: exception handlers cannot wait for one."""
+    moved.answer = await otherwise(visit, moved) if otherwise else None
+    raise moved
+
+
 async def carried_out(
     visit: Visit, job_id: str, action: Plan[Answer], event: str, *, undone: str, otherwise: Otherwise | None = None
 ) -> bool:
@@ -47,7 +53,6 @@ async def carried_out(
     except InvalidTransition as error:
         job = await visit.store.run(reads.job(job_id))
         moved = MovedOn(job, error.action, late(job, (await visit.snapshot()).now, undone))
-        moved.answer = await otherwise(visit, moved) if otherwise else None
-        raise moved from error
+        await refuse(visit, moved, otherwise)
     visit.did(event, job_id=job_id)
     return answer is not Answer.ALREADY_DONE

@@ -116,7 +116,11 @@ class Coalescing:
             self._serve_later(tasks, job.queue)
         else:
             line.append(request)
-        return await request.answer
+        try:
+            return await request.answer
+        finally:
+            # An error it ends with would hold it, with all that was sent, by its traceback, and be held by it.
+            del request
 
     async def _store_alone(self, job: NewJob) -> tuple[Enqueued, int]:
         """Sends a call for this job alone. Whoever comes meanwhile waits, and is served when it is back."""
@@ -125,7 +129,7 @@ class Coalescing:
         try:
             stored = await self._store.run(store_jobs(job.queue, [job]))
         except StoreUnavailable as error:
-            _refuse(self._everybody(line), error)  # they have waited as long
+            _refuse(self._everybody(line), error)  # they would only wait in vain, too
             raise
         finally:
             if line and self._tasks is not None:
@@ -189,13 +193,15 @@ class Coalescing:
             for request in requests:
                 await self._store_together(queue, [request])
         except StoreUnavailable as error:
-            # Redis was away for as long as a request may wait for it. Those behind have waited as long, and would go on
-            # doing so, one call after the other.
+            # Redis was away for as long as a request may wait for it. Those behind would wait in vain, too, one call
+            # after the other.
             _refuse([*requests, *self._everybody(self._lines[queue])], error)
         except Exception as error:
             _refuse(requests, error)
         else:
             _tell(requests, stored)
+        finally:
+            del requests  # as above
 
 
 def _tell(requests: Sequence[_Request], stored: Stored) -> None:

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Iterator
 
+import structlog
 from prometheus_client.core import Metric
 
+from leaseforge import events
 from leaseforge.errors import StoreError
 from leaseforge.meters import CONTENT_TYPE, gauge, page, process_families
 from leaseforge.pulse import Pulse
@@ -16,6 +18,8 @@ __all__ = ["CONTENT_TYPE", "Scrapes", "ServerMeters"]
 
 PATIENCE_S = 5.0
 """How long Redis may take to tell its part. Prometheus gives up after 10 s, and would have nothing at all."""
+
+log = structlog.get_logger()
 
 
 class ServerMeters:
@@ -38,6 +42,7 @@ class Scrapes:
         self._store = store
         self._meters = meters
         self._reading: asyncio.Task[list[Metric] | None] | None = None
+        self._is_degraded = False
 
     async def page(self) -> bytes:
         """The whole page. What cannot be read is left out, never shown as 0: without Redis, the installation's part."""
@@ -55,9 +60,14 @@ class Scrapes:
         """The installation's figures, or None if Redis does not tell them."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await read_installation(self._store)
-        except (StoreError, TimeoutError):
+                installation = await read_installation(self._store)
+        except (StoreError, TimeoutError) as error:
+            if not self._is_degraded:
+                log.warning(events.METRICS_INCOMPLETE, error=str(error) or f"no answer within {PATIENCE_S:g} s")
+            self._is_degraded = True
             return None
+        self._is_degraded = False
+        return installation
 
     def _was_read(self, reading: asyncio.Task[list[Metric] | None]) -> None:
         self._reading = None

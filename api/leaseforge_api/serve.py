@@ -20,7 +20,7 @@ from leaseforge_api.settings import ServerSettings
 
 GRACE_S = 10
 GARBAGE = (10_000, 20, 20)
-"""When it looks again (Python's own: 700, 10, 10): of the hundreds of objects a request makes hardly one needs it."""
+"""When a process that only serves looks for garbage: of the hundreds of objects a request makes hardly one needs it."""
 
 if TYPE_CHECKING:
     from leaseforge.tracing_sdk import Recording
@@ -92,14 +92,16 @@ def serve(settings: ServerSettings) -> None:
     logs.configure(settings.http.log_level, format=settings.http.log_format)
     recording = tracing.start(settings.http.tracing, "leaseforge-server")
     try:
-        asyncio.run(run_server(settings, recording))
+        asyncio.run(run_server(settings, recording, on_start=_keep_what_stays))
     finally:
         if recording is not None:
             recording.end()
 
 
-async def run_server(settings: ServerSettings, recording: "Recording | None" = None) -> None:
-    """The same inside a running loop."""
+async def run_server(
+    settings: ServerSettings, recording: "Recording | None" = None, *, on_start: Callable[[], None] = lambda: None
+) -> None:
+    """The same inside a running loop. `on_start` is called once it listens."""
     async with connect(settings.engine.redis_url, retry_s=STORE_PATIENCE_S) as store:
         await store.check()
         app = create_app(settings, store, recording=recording)
@@ -107,7 +109,7 @@ async def run_server(settings: ServerSettings, recording: "Recording | None" = N
             address = _text(listening.getsockname())
 
             def started() -> None:
-                _keep_what_stays()
+                on_start()
                 log.info(events.SERVER_STARTED, address=address)
 
             server = server_of(app, settings, on_start=started)

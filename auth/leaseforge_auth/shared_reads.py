@@ -39,14 +39,17 @@ class SharedReads(Generic[K, V]):
             self._serve_later(key)
         else:
             line.append(answer)
-        return await answer
+        try:
+            return await answer
+        finally:
+            del answer  # an error it ends with would hold it by its traceback, and be held by it
 
     async def _read_alone(self, key: K) -> V:
         self._lines[key] = []
         try:
             return await self._read(key)
         except StoreUnavailable as error:
-            _refuse(self._take(key), error)  # they have waited for Redis long enough
+            _refuse(self._take(key), error)  # they would only wait in vain, too
             raise
         finally:
             if self._lines[key]:
@@ -87,6 +90,8 @@ class SharedReads(Generic[K, V]):
             for answer in asking:
                 if not answer.done():
                     answer.set_result(found)
+        finally:
+            del asking  # as above
 
 
 def _refuse(asking: "Iterable[asyncio.Future[Any]]", error: Exception) -> None:

@@ -6,7 +6,7 @@ package is for the worker, the API and the console.
 
 from typing import TYPE_CHECKING
 
-from leaseforge.on_demand import attributes
+from leaseforge.on_demand import attributes, names_of
 
 if TYPE_CHECKING:
     from leaseforge.answers import Answer
@@ -103,3 +103,4 @@ _HOMES = {
 }
 if not TYPE_CHECKING:  # or type checkers would believe in any name
     __getattr__ = attributes(__name__, _HOMES)
+    __dir__ = names_of(__name__, _HOMES)

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+def names_of(package: str, homes: Mapping[str, str]) -> Callable[[], list[str]]:
+    """The `__dir__` of a package: what was used and what can be."""
+    return lambda: sorted({*vars(sys.modules[package]), *homes})
+
+
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package. `homes` says which of its modules, by its name in there, defines each name."""
 

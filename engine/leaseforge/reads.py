@@ -138,7 +138,7 @@ def all_workers() -> Plan[list[WorkerInfo]]:
 
 
 def readable(plan: Plan[T] | Call[T], otherwise: T) -> Plan[T]:
-    """What a plan answers; `otherwise` if something of a foreign type stands in the place of what it begins with.
+    """What a plan answers; `otherwise` if something of a foreign type stands in the place of what it reads.
 
     `foreign_keys` tells what that is.
     """

@@ -189,14 +189,13 @@ def _nearest(sources: Sequence[_Source], count: int) -> Plan[tuple[list[_Source]
         by_queue.setdefault(source.queue, []).append(source)
     calls = [heads_call(queue, [source.state for source in group]) for queue, group in by_queue.items()]
     found = yield from Batch(calls)
+    in_order = [source for group in by_queue.values() for source in group]
+    first = [head for part in found for head in part]
     heads = [
         (head.order(source.state), number)
-        for number, (source, head) in enumerate(
-            pair for group, part in zip(by_queue.values(), found, strict=True) for pair in zip(group, part, strict=True)
-        )
+        for number, (source, head) in enumerate(zip(in_order, first, strict=True))
         if head is not None
     ]
-    in_order = [source for group in by_queue.values() for source in group]
     nearest = nsmallest(count + 1, heads)
     cut = nearest[count][0] if len(nearest) > count else None
     return [in_order[number] for _, number in nearest[:count]], cut

@@ -5,15 +5,19 @@ import unicodedata
 
 UNSEEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 """For a class of characters: controls but tab and line feed, what turns a line around or breaks it, and what has no
-shape (Unicode's default ignorable code points, without the selectors of emoji)."""
+shape (Unicode's default ignorable code points without the selectors of emoji, the blank Braille pattern, what arranges
+hieroglyphs)."""
 
 _SUSPECT = re.compile(f"[\t\n\ufe00-\ufe0f{UNSEEN}]")
 _SKINS = range(0x1F3FB, 0x1F400)
 _VIRAMA = 9
+_PICTURES_FROM = 0x1F000
+_ALSO_DRAWN = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030\u303d")
+"""Emoji that Unicode does not count among the symbols."""
 
 
 def cut(text: str, most: int, *, keep_end: bool = False) -> str:
@@ -47,10 +51,11 @@ def _is_needed(sign: str, *, before: str, after: str) -> bool:
             are_arabic = unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
             return are_arabic or unicodedata.combining(before) == _VIRAMA
         case "\u200d":  # joins two letters, or two emoji into one
+            are_pictures = before == "\ufe0f" or max(ord(before), ord(after)) >= _PICTURES_FROM
             is_emoji = _is_symbol(before) or before == "\ufe0f" or ord(before) in _SKINS
-            return (is_emoji and _is_symbol(after)) or unicodedata.combining(before) == _VIRAMA
+            return (are_pictures and is_emoji and _is_symbol(after)) or unicodedata.combining(before) == _VIRAMA
         case "\ufe0f":  # has a symbol drawn in colour, or a digit as a key
-            return _is_symbol(before) or after == "\u20e3"
+            return _is_symbol(before) or before in _ALSO_DRAWN or after == "\u20e3"
     return False
 
 

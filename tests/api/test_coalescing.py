@@ -1,7 +1,10 @@
 """Jobs that are handed in together go to Redis together, and each caller hears of its own."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Sequence
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -12,12 +15,12 @@ from leaseforge.errors import IdempotencyConflict, ScriptFault, StoreFull, Store
 from leaseforge.jobs import JobState, NewJob
 from leaseforge.keys import queue_key
 from leaseforge.requests import new_job
-from leaseforge.store import Store
+from leaseforge.store import Store, connect
 from leaseforge_api import coalescing as module
 from leaseforge_api.coalescing import Accepted, Coalescing
 from leaseforge_api.errors import TooBusy
 from tests.api.conftest import Client
-from tests.support import eventually
+from tests.support import eventually, free_port
 
 
 class WatchedStore(Store):
@@ -206,6 +209,22 @@ async def test_what_fails_the_whole_call_reaches_all_and_the_next_call_is_not_af
     assert results == [error] * 5
     watched.error = None
     assert (await coalescing.enqueue(new_job("echo"))).is_new
+
+
+@either_way
+async def test_what_failed_is_forgotten_with_all_that_was_sent_and_waits_for_no_collector(is_alone: bool) -> None:
+    """Collections are rare in a server, and while Redis is away each failed call may hold megabytes."""
+    async with connect(f"redis://127.0.0.1:{free_port()}", retry_s=0.05) as away:
+        made = Coalescing(away, is_alone=lambda: is_alone)
+        async with made.running():
+            gc.collect()
+            gc.disable()
+            try:
+                failed = [weakref.ref(error) for error in await outcomes(made, jobs(5))]
+                await asyncio.sleep(0)
+                assert [type(kept()) for kept in failed] == [NoneType] * 5
+            finally:
+                gc.enable()
 
 
 @either_way

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from leaseforge.exchanges import Outcome
 from leaseforge.store import Store, connect
@@ -164,13 +165,17 @@ async def test_without_redis_nothing_opens_and_the_process_stays_alive(cut_off: 
 async def test_without_redis_metrics_tell_what_the_process_knows_itself(cut_off: Client) -> None:
     await cut_off.get("/livez")
 
-    answer = await cut_off.get("/metrics")
+    with capture_logs() as logs:
+        answer = await cut_off.get("/metrics")
+        await cut_off.get("/metrics")
 
     assert answer.status_code == 200
     families = {family.name for family in text_string_to_metric_families(answer.text)}
     assert {"leaseforge_build_info", "leaseforge_loop_age_seconds", "process_cpu_seconds"} <= families
     assert requests_by_labels(answer.text)["GET", "/livez", "2xx"] == 1
     assert "leaseforge_server_degraded 1.0" in answer.text.splitlines()
+    [told] = [line for line in logs if line["event"] == "metrics_incomplete"]
+    assert "127.0.0.1" in told["error"]
     assert not {name for name in families if name.startswith(("leaseforge_queue", "leaseforge_tasks", "leaseforge_w"))}
 
 

@@ -15,6 +15,7 @@ from leaseforge.jobs import JobState
 from leaseforge.requests import new_job
 from leaseforge.store import Store
 from leaseforge_auth import calls
+from leaseforge_auth.audit.search import Filter, search
 from leaseforge_auth.roles import Role
 from leaseforge_console.pages import operation_request
 from tests.api.support import claim_job, claim_next, kill_job, settle
@@ -206,6 +207,8 @@ async def test_who_leaves_too_many_lying_about_is_led_to_them(operator: Visitor,
     page = (await operator.get("/console/operations?state=open")).text
     assert "5 of your operations are not over: run or abort one of them first." in words(page)
     assert f'href="{path}"' in page
+    trail = (await search(store, Filter(action="bulk.create"), before=None, limit=50)).rows
+    assert [row.entry.result for row in trail if row.entry] == ["refused", "ok"]
     await operator.post(f"{path}/discard")
     assert await asked(operator, OF_DEAD | {"queue": "billing"}) != path
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 
 import leaseforge
-from leaseforge import Answer, AsyncClient, Client, JobState
+from leaseforge import Answer, AsyncClient, Client, JobState, store
 from leaseforge.errors import (
     BadInput,
     IdempotencyConflict,
@@ -121,5 +121,8 @@ def test_both_clients_have_the_same_methods_and_each_says_what_it_does() -> None
 def test_everything_promised_by_the_package_is_there() -> None:
     assert sorted(leaseforge.__all__) == list(leaseforge.__all__)
     assert all(hasattr(leaseforge, name) for name in leaseforge.__all__)
+    assert set(leaseforge.__all__) <= set(dir(leaseforge))
+    assert leaseforge._HOMES.keys() == set(leaseforge.__all__)
+    assert store._HOMES.keys() == set(store.__all__)
     with pytest.raises(AttributeError, match="module 'leaseforge' has no attribute 'Nothing'"):
         _ = leaseforge.Nothing  # type: ignore[attr-defined]  # that is the point

@@ -19,6 +19,7 @@ TRACEPARENT = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
 
 WRITTEN = (
     "\U0001f469\U0001f3fd\u200d\u2695\ufe0f \U0001f3f3\ufe0f\u200d\U0001f308 1\ufe0f\u20e3",  # emoji
+    "\u203c\ufe0f \u2139\ufe0f \u2194\ufe0f \u26f9\ufe0f\u200d\u2642\ufe0f \u2764\ufe0f\u200d\U0001f525",
     "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
     "\u0d15\u0d4d\u200d \u0915\u094d\u200c\u0937",  # Malayalam, Hindi
     "\u05d0\u05d1 \u0623\u0628 \u0e01\u0e34 \uac00 \u4e2d e\u0301",
@@ -115,7 +116,10 @@ UNSEEN = (
         "\u043e\u200d\u043f",
         "\u4e2d\u200c\u6587",
         "a\ufe0f",
+        "\u2605\u200d\u2605",
+        "!\ufe0f",
     ),  # where nothing is joined
+    *("a\u2800b", "a\U00013430b"),  # blank, or for hieroglyphs only
 )
 
 

@@ -47,7 +47,8 @@ async def test_callers_who_give_up_mix_up_no_answers_and_leave_no_connection_beh
             caller.cancel()
         for ended in await asyncio.gather(*callers, return_exceptions=True):
             outcomes[type(ended).__name__] += 1
-        assert len(_connections(server)) <= CONNECTIONS + 1
+        # As many may be kept in hand as were in use at a time, beside those of the pool.
+        assert len(_connections(server)) <= 2 * CONNECTIONS + 1
 
     assert outcomes.keys() == {"NoneType", "CancelledError"}, outcomes
     heard = await asyncio.gather(*(_work_and_look(crowded, produced, f"last-{each}") for each in range(CALLERS)))

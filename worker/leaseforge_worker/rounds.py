@@ -29,7 +29,7 @@ class Rounds:
         return self._due <= self._clock()
 
     def again_in(self, seconds: float) -> None:
-        """From now on, unless it is asked for one before."""
+        """The next round is due in so many seconds, or when it is asked for."""
         self._due = self._clock() + seconds
 
     async def keep(self, run_once: Callable[[], Awaitable[None]]) -> None:

@@ -27,7 +27,7 @@ local function bulk_create(K, A)
   local prefix = string.sub(K.operation, 1, -(#A[1] + 1))
   local alive, own = 0, {}
   for _, id in ipairs(redis.call('ZRANGE', K.alive, 0, -1)) do
-    local values = redis.call('HMGET', prefix .. id, 'state', 'created_by')
+    local values = spare(redis.pcall('HMGET', prefix .. id, 'state', 'created_by'))  -- of a foreign key nothing
     if not values[1] then
       redis.call('ZREM', K.alive, id)
     elseif not AT_END[values[1]] then
@@ -42,7 +42,8 @@ local function bulk_create(K, A)
   end
   local excess = redis.call('ZCARD', K.operations) - tonumber(A[5]) + 1
   for _, id in ipairs(redis.call('ZRANGE', K.operations, 0, 49)) do
-    local state = redis.call('HGET', prefix .. id, 'state')
+    local values = spare(redis.pcall('HMGET', prefix .. id, 'state'))
+    local state = values.err and 'foreign' or values[1]  -- another program's key is not ours to remove
     if not state or (excess > 0 and AT_END[state] and not redis.call('ZSCORE', K.alive, id)) then
       redis.call('UNLINK', prefix .. id)
       redis.call('ZREM', K.operations, id)

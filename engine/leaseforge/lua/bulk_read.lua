@@ -4,7 +4,8 @@
 -- KEYS[2] operation hash the operation
 -- returns fields and values, or empty
 -- flags no-writes
+-- uses _queue
 local function bulk_read(K, A)
-  local fields = redis.pcall('HGETALL', K.operation)
+  local fields = spare(redis.pcall('HGETALL', K.operation))
   return fields.err and {} or fields  -- a foreign key is no operation
 end

@@ -4,7 +4,8 @@
 -- ARGV[1] type text the job type
 -- returns the schema, or empty
 -- flags no-writes
+-- uses _queue
 local function read_form(K, A)
-  local form = redis.pcall('HGET', K.forms, A[1])
+  local form = spare(redis.pcall('HGET', K.forms, A[1]))
   return type(form) == 'string' and form or ''  -- a foreign key is no form
 end

@@ -6,10 +6,11 @@
 -- ARGV[1] id text the worker
 -- returns now, last seen, report, command or empty; or empty
 -- flags no-writes
+-- uses _queue
 local function read_worker(K, A)
-  -- What is of a foreign type tells nothing; read_foreign names it.
+  -- What is of a foreign type tells nothing; read_foreign names a report.
   local function told(command, ...)
-    local reply = redis.pcall(command, ...)
+    local reply = spare(redis.pcall(command, ...))
     return type(reply) == 'string' and reply
   end
   local seen = told('ZSCORE', K.workers, A[1])

@@ -7,11 +7,12 @@
 -- ARGV[2] limit  int at most so many, 1 to 1,000
 -- returns now, total, then per worker: id, last seen, report
 -- flags no-writes
+-- uses _queue
 local function read_workers(K, A)
   local rows = {}
   local found = redis.call('ZRANGE', K.workers, A[1], A[1] + A[2] - 1, 'REV', 'WITHSCORES')
   for i = 1, #found, 2 do
-    local report = redis.pcall('GET', 'lf:{sys}:worker:' .. found[i])
+    local report = spare(redis.pcall('GET', 'lf:{sys}:worker:' .. found[i]))
     rows[#rows + 1] = { found[i], found[i + 1], type(report) == 'string' and report }
   end
   return { NOW, redis.call('ZCARD', K.workers), rows }

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from leaseforge.on_demand import attributes
+from leaseforge.on_demand import attributes, names_of
 
 if TYPE_CHECKING:
     from leaseforge.store.asynchronous import Store, connect
@@ -13,3 +13,4 @@ __all__ = ["Store", "SyncStore", "connect", "connect_sync"]
 _HOMES = {"Store": "asynchronous", "SyncStore": "synchronous", "connect": "asynchronous", "connect_sync": "synchronous"}
 if not TYPE_CHECKING:  # or type checkers would believe in any name
     __getattr__ = attributes(__name__, _HOMES)
+    __dir__ = names_of(__name__, _HOMES)

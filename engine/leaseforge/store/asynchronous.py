@@ -14,7 +14,7 @@ from leaseforge.store.address import Address, parse_address
 from leaseforge.store.checks import check_confirmed, check_report, layout_call
 from leaseforge.store.clients import ASYNCIO, Client, open_client
 from leaseforge.store.faults import CLIENT_ERRORS, is_retryable, translate
-from leaseforge.store.kept import MOST, KeptConnections
+from leaseforge.store.kept import MOST_KEPT, KeptConnections
 from leaseforge.store.pacing import pauses
 from leaseforge.store.recent import Recent
 from leaseforge.store.server import Ask, ServerReport, read_report
@@ -41,10 +41,11 @@ class Store:
         self._nodes: dict[Address, Client] = {}
         # More than can be asked for at a time: the pool refuses where this waits.
         self._slots = asyncio.Semaphore(connections)
-        self._connections = connections + MOST + 1
+        self._connections = connections + MOST_KEPT + 1
         # No time-outs of the client's own: on Python 3.11 they swallow a cancellation that comes while it sends.
         self._client = open_client(ASYNCIO, address, timeout_s=None, connections=self._connections)
-        self._kept = None if address.kind == "cluster" else KeptConnections(self._client)
+        # A Sentinel's pool leaves connections that are in use on the master of before when it learns of another.
+        self._kept = KeptConnections(self._client) if address.kind == "single" else None
         self._waiting: Client | None = None
 
     @overload

@@ -5,7 +5,7 @@ from typing import Any
 from leaseforge.calls import Arg
 from leaseforge.store.clients import Client
 
-MOST = 8
+MOST_KEPT = 8
 """Few commands are under way at a time; beyond these, connections come from the pool."""
 
 
@@ -31,7 +31,7 @@ class KeptConnections:
             await connection.send_packed_command(connection.pack_command(*words), check_health=False)
             return await connection.read_response()
         finally:
-            if len(self._idle) < MOST:
+            if len(self._idle) < MOST_KEPT:
                 self._idle.append(connection)
             else:
                 await self._pool.release(connection)

@@ -24,6 +24,7 @@ PEOPLE = [
 pytestmark = pytest.mark.usefixtures("worker")
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("width", [1440, 360])
 def test_every_page_keeps_the_rules(visit: Callable[..., Console], product: Product, width: int) -> None:
     dead = dead_job(product, "shown")

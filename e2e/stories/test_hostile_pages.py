@@ -60,6 +60,7 @@ def furnish(product: Product) -> list[str]:
     ]
 
 
+@pytest.mark.timeout(400)
 def test_no_page_obeys_and_none_is_wider_than_the_screen(visit: Callable[..., Console], product: Product) -> None:
     product.start_worker(queues="hostile")
     pages = furnish(product)

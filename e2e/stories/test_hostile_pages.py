@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from httpx import Response
 
 from leaseforge.store import Store
 from leaseforge_auth import calls
@@ -20,6 +21,13 @@ AUDITED = [route for route in ROUTES if AUDIT in route.opt and route.method != "
 CLOSED = [route for route in AUDITED if not route.opt.get(PUBLIC)]
 OPEN = [route for route in AUDITED if route.opt.get(PUBLIC)]
 LOGINS = [route for route in AUDITED if route.opt.get(PUBLIC) and route.opt[AUDIT] == "login"]
+LEADS_BACK = {"POST /console/views/{view_id}/rename"}
+"""Refuse by leading back to the page that was on the screen, with a message."""
+
+
+def result_of(route: Route, answer: Response) -> Result:
+    """What the trail has to call it, of requests without a body that the route could act on."""
+    return Result.OK if answer.status_code < 400 and str(route) not in LEADS_BACK else Result.REFUSED
 
 
 @pytest.fixture
@@ -55,7 +63,7 @@ async def test_what_an_administrator_does_is_a_pair_of_entries(
     assert intent.user == outcome.user == "admin"
     assert outcome.status == answer.status_code
     assert outcome.began_at_ms == intent.at_ms
-    assert (outcome.result is Result.OK) is (answer.status_code < 400)
+    assert outcome.result is result_of(route, answer)
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=str)
@@ -104,7 +112,7 @@ async def test_a_body_that_is_refused_leaves_a_pair_of_entries(
         intent, outcome = (await entries(store))[before:]
         assert (intent.step, outcome.step) == (Step.INTENT, Step.OUTCOME), fault
         assert (intent.user, intent.roles, outcome.roles) == ("admin", ("admin",), ("admin",)), fault
-        assert (outcome.status, outcome.result is Result.OK) == (answer.status_code, answer.status_code < 400), fault
+        assert (outcome.status, outcome.result) == (answer.status_code, result_of(route, answer)), fault
 
 
 @pytest.mark.parametrize("route", OPEN, ids=str)

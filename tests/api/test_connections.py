@@ -10,7 +10,8 @@ import uvicorn
 
 from leaseforge_api.connections import MAX_HEAD_BYTES, MAX_HEADERS, BoundedProtocol
 
-BODY = b"x" * 4_000_000
+# More than the buffers of a loopback connection ever hold.
+BODY = b"x" * 64_000_000
 
 
 class Impatient(BoundedProtocol):

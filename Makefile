@@ -8,6 +8,9 @@ BIN := .venv/bin
 PROCESSES ?= 3
 BROWSERS ?= 2
 APART = --dist loadfile --no-loadscope-reorder
+# What failed beside others is tried once more by itself, and stands in the log as failed: to be mended, not to be lived with.
+AGAIN = { [ $$? -eq 1 ] && echo "Once more, one by one, what failed above:" && \
+    $(BIN)/pytest -m "not soak" -x --last-failed --last-failed-no-failures none
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # What tests need besides Python packages.
@@ -23,8 +26,8 @@ run: .venv/.installed-run ## start everything: Redis-compatible server, API and 
 	@exec $(BIN)/leaseforge dev
 
 test: .venv/.installed-dev $(NEEDED) ## run all tests, the browser stories too (install what they need)
-	$(BIN)/pytest -m "not soak" -n $(PROCESSES) $(APART)
-	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e
+	$(BIN)/pytest -m "not soak" -n $(PROCESSES) $(APART) || $(AGAIN); }
+	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e || $(AGAIN) e2e; }
 
 check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/ruff check .
@@ -35,7 +38,7 @@ check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/djlint --lint --quiet templates
 
 e2e: .venv/.installed-dev browser oidc-provider ## run the browser stories only
-	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e
+	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e || $(AGAIN) e2e; }
 
 screenshots: .venv/.installed-dev browser ## take the pictures in docs/screenshots anew
 	$(BIN)/python -m e2e.screenshots

@@ -7,10 +7,11 @@ BIN := .venv/bin
 # wait less. Files keep their order: the long ones are not at the end, where one would run alone.
 PROCESSES ?= 3
 BROWSERS ?= 2
-APART = --dist loadfile --no-loadscope-reorder
 # What failed beside others is tried once more by itself, and stands in the log as failed: to be mended, not to be lived with.
-AGAIN = { [ $$? -eq 1 ] && echo "Once more, one by one, what failed above:" && \
-    $(BIN)/pytest -m "not soak" -x --last-failed --last-failed-no-failures none
+# $(call pytest,files at a time,what)
+pytest = $(BIN)/pytest -m "not soak" -n $(1) --dist loadfile --no-loadscope-reorder $(2) || \
+    { [ $$? -eq 1 ] && echo "Once more, one by one, what failed above:" && \
+    $(BIN)/pytest -m "not soak" -x --last-failed --last-failed-no-failures none $(2); }
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # What tests need besides Python packages.
@@ -26,8 +27,8 @@ run: .venv/.installed-run ## start everything: Redis-compatible server, API and 
 	@exec $(BIN)/leaseforge dev
 
 test: .venv/.installed-dev $(NEEDED) ## run all tests, the browser stories too (install what they need)
-	$(BIN)/pytest -m "not soak" -n $(PROCESSES) $(APART) || $(AGAIN); }
-	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e || $(AGAIN) e2e; }
+	$(call pytest,$(PROCESSES))
+	$(call pytest,$(BROWSERS),e2e)
 
 check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/ruff check .
@@ -38,7 +39,7 @@ check: .venv/.installed-dev ## lint, format, types, import rules, templates
 	$(BIN)/djlint --lint --quiet templates
 
 e2e: .venv/.installed-dev browser oidc-provider ## run the browser stories only
-	$(BIN)/pytest -m "not soak" -n $(BROWSERS) $(APART) e2e || $(AGAIN) e2e; }
+	$(call pytest,$(BROWSERS),e2e)
 
 screenshots: .venv/.installed-dev browser ## take the pictures in docs/screenshots anew
 	$(BIN)/python -m e2e.screenshots

@@ -12,6 +12,7 @@ from leaseforge.store import Store
 from leaseforge_auth.roles import Role
 from tests.api.conftest import Bearer, Client
 from tests.api.support import kill_job, worker_report
+from tests.support.planting import plant_foreign
 
 OPERATION = "f" * 32
 LISTS = (
@@ -38,21 +39,11 @@ async def failing(client: Client, headers: dict[str, str]) -> list[tuple[str, in
     return [(path, status) for path, status in answers if status != 200]
 
 
-def plant(raw: Any, key: str) -> None:
-    """Puts something of another type there."""
-    is_text = raw.type(key) in (b"string", b"none")
-    raw.delete(key)
-    if is_text:
-        raw.rpush(key, "foreign")
-    else:
-        raw.set(key, "foreign")
-
-
 @pytest.mark.parametrize("name", INDEXES)
 async def test_a_foreign_key_of_the_installation_fails_no_list(
     client: Client, headers: dict[str, str], redis_client: Any, name: str
 ) -> None:
-    plant(redis_client, f"lf:{{sys}}:{name}")
+    plant_foreign(redis_client, f"lf:{{sys}}:{name}")
 
     assert await failing(client, headers) == []
     findings = (await client.get("/api/system/health", headers=headers)).json()["findings"]
@@ -67,7 +58,7 @@ async def test_a_foreign_key_of_the_installation_fails_no_list(
 async def test_a_foreign_key_of_a_queue_fails_no_list(
     client: Client, headers: dict[str, str], redis_client: Any, name: str
 ) -> None:
-    plant(redis_client, f"lf:{{mail}}:{name}")
+    plant_foreign(redis_client, f"lf:{{mail}}:{name}")
 
     assert await failing(client, headers) == []
     queues = (await client.get("/api/queues", headers=headers)).json()["items"]

@@ -14,6 +14,7 @@ from leaseforge.requests import new_job
 from leaseforge.store import Store
 from tests.api.support import claim_job, kill_job, worker_report
 from tests.console.browsing import Visitor, words
+from tests.support.planting import plant_foreign
 
 OPERATION = "f" * 32
 STATS = tuple(f"stats:{step}:{{{step}}}" for step in (10, 300, 3600))
@@ -63,16 +64,6 @@ async def dead(store: Store, _clean: None) -> str:
     return died
 
 
-def plant(raw: Any, key: str) -> None:
-    """Puts something of another type there."""
-    is_text = raw.type(key) in (b"string", b"none")
-    raw.delete(key)
-    if is_text:
-        raw.rpush(key, "foreign")
-    else:
-        raw.set(key, "foreign")
-
-
 async def failing(visitor: Visitor) -> list[tuple[str, int]]:
     """The pages that cannot be shown."""
     answers = [(page, (await visitor.get(f"/console{page}")).status_code) for page in PAGES]
@@ -91,7 +82,7 @@ async def test_a_foreign_key_of_the_installation_blinds_no_page(
     operator: Visitor, raw: Any, dead: str, what: str
 ) -> None:
     for name in named(raw, OF_THE_INSTALLATION[what]):
-        plant(raw, f"lf:{{sys}}:{name}")
+        plant_foreign(raw, f"lf:{{sys}}:{name}")
 
     assert await failing(operator) == []
     for page in ("", "/system") if what not in NOT_TOLD else ():
@@ -106,7 +97,7 @@ async def test_a_foreign_key_of_the_installation_blinds_no_page(
 async def test_a_foreign_key_of_a_queue_blinds_no_page(operator: Visitor, raw: Any, dead: str, what: str) -> None:
     group = raw.hget(f"lf:{{mail}}:job:{dead}", "fp").decode()
     for name in named(raw, OF_A_QUEUE[what], group):
-        plant(raw, f"lf:{{mail}}:{name}")
+        plant_foreign(raw, f"lf:{{mail}}:{name}")
 
     assert await failing(operator) == []
     assert "fine" in words((await operator.get("/console/queues")).text)
@@ -115,7 +106,7 @@ async def test_a_foreign_key_of_a_queue_blinds_no_page(operator: Visitor, raw: A
 @pytest.mark.parametrize("what", OF_A_JOB)
 async def test_a_foreign_key_of_a_job_blinds_no_page(operator: Visitor, raw: Any, dead: str, what: str) -> None:
     for part in OF_A_JOB[what]:
-        plant(raw, f"lf:{{mail}}:job:{dead}{part}")
+        plant_foreign(raw, f"lf:{{mail}}:job:{dead}{part}")
 
     assert await failing(operator) == []
     assert (await operator.get(f"/console/jobs/{dead}")).status_code == (404 if what == "the record" else 200)

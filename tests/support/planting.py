@@ -1,4 +1,4 @@
-"""Jobs whose names no producer may give any more: earlier releases took them, and pages must still show them."""
+"""What pages have to live with: jobs whose names no producer may give any more, and keys of other programs."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,3 +16,13 @@ def planted(payload: Any = None, **fields: Any) -> Plan[str]:
     job = replace(new_job("work", payload, **fields), **names)
     yield from store_jobs(job.queue, [job])
     return job.id
+
+
+def plant_foreign(raw: Any, key: str) -> None:
+    """Puts something of another type there."""
+    is_text = raw.type(key) in (b"string", b"none")
+    raw.delete(key)
+    if is_text:
+        raw.rpush(key, "foreign")
+    else:
+        raw.set(key, "foreign")

@@ -20,7 +20,7 @@ from leaseforge_console.filters import plural
 from leaseforge_console.forms import FromForm
 from leaseforge_console.live import Topic
 from leaseforge_console.moved_on import carried_out
-from leaseforge_console.pages.job_list import found_jobs, list_tools
+from leaseforge_console.pages.job_list import found_jobs, list_tools, live_path
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import dead as view
 from leaseforge_console.views import job as job_view
@@ -63,8 +63,7 @@ def watched_jobs(asked: Asked, tools: ListTools | None = None) -> Watched:
         found, group = data
         return view.jobs(found, group, asked, snapshot, tools)
 
-    # A search reads thousands of jobs: it is made when it is asked for, not every two seconds.
-    place = Place("Dead jobs", "dead", None if asked.looks else f"/live/dead/jobs{asked.query()}")
+    place = Place("Dead jobs", "dead", live_path("/dead/jobs", asked))
     return Watched(Topic(load_jobs, (asked,)), "live/dead_jobs.html", place, build)
 
 

@@ -13,7 +13,7 @@ from leaseforge_console.console import Place
 from leaseforge_console.forms import FromForm
 from leaseforge_console.live import Topic
 from leaseforge_console.moved_on import carried_out
-from leaseforge_console.pages.job_list import found_jobs, list_tools
+from leaseforge_console.pages.job_list import found_jobs, list_tools, live_path
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import delayed as view
 from leaseforge_console.views import job as job_view
@@ -30,8 +30,7 @@ def watched(asked: Asked, tools: ListTools | None = None) -> Watched:
     def build(snapshot: Snapshot, found: Any) -> view.Delayed:
         return view.build(found, asked, snapshot, tools)
 
-    # A search reads thousands of jobs: it is made when it is asked for, not every two seconds.
-    place = Place("Delayed", "delayed", None if asked.looks else f"/live/delayed{asked.query()}")
+    place = Place("Delayed", "delayed", live_path("/delayed", asked))
     return Watched(Topic(found_jobs, (JobList.DELAYED, asked)), "live/delayed.html", place, build)
 
 

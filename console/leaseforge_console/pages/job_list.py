@@ -23,6 +23,12 @@ async def found_jobs(store: Store, snapshot: Snapshot, list_: JobList, asked: As
     )
 
 
+def live_path(path: str, asked: Asked) -> str | None:
+    """Where the list's updates are; None for a search."""
+    # A search reads thousands of jobs: it is made when it is asked for, not every two seconds.
+    return None if asked.looks else f"/live{path}{asked.query()}"
+
+
 async def list_tools(visit: Visit, list_: JobList, asked: Asked) -> ListTools:
     """What stands above a list, with the views of whoever looks at it."""
     return tools(list_, asked, await views_of(visit.store, visit.user))

@@ -9,7 +9,7 @@ from leaseforge_auth.guards import permission
 from leaseforge_auth.permissions import Permission
 from leaseforge_console.console import Place
 from leaseforge_console.live import Topic
-from leaseforge_console.pages.job_list import found_jobs, list_tools
+from leaseforge_console.pages.job_list import found_jobs, list_tools, live_path
 from leaseforge_console.stream import Watched
 from leaseforge_console.views import jobs as view
 from leaseforge_console.views.asked import Asked
@@ -25,8 +25,7 @@ def watched(asked: Asked, tools: ListTools | None = None) -> Watched:
     def build(snapshot: Snapshot, found: Any) -> view.Jobs:
         return view.build(found, asked, snapshot, tools)
 
-    # A search reads thousands of jobs: it is made when it is asked for, not every two seconds.
-    place = Place("Jobs", "jobs", None if asked.looks else f"/live/jobs{asked.query()}")
+    place = Place("Jobs", "jobs", live_path("/jobs", asked))
     return Watched(Topic(found_jobs, (JobList.JOBS, asked)), "live/jobs.html", place, build)
 
 
